@@ -39,7 +39,7 @@ function matchRows(
 }
 
 /**
- * Replaces the file's IDs by the IDs of the event's matching rows. A file with IDs of its author's choice can so be applied
+ * Replaces the file's IDs by the IDs of the event's matching rows, so that a file with IDs of its author's choice can be applied
  * repeatedly: existing rows are updated, not created again.
  */
 function matchDefinition(file: DefinitionFile, stored: DefinitionFile): DefinitionFile {
@@ -117,7 +117,7 @@ function shortly(value: unknown): string {
   return text.length > 40 ? `${text.slice(0, 39)}…` : text;
 }
 
-/** `title: "Chair" → "Head"` */
+/** The changed fields as text, such as `title: "Chair" → "Head"`. */
 const changesOf = ({ before, after, action }: Difference): string =>
   action !== 'updated'
     ? ''

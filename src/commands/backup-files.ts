@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { conflict } from '#src/platform/errors.ts';
 
-/** The description beside a base backup. Written last, so that a folder without it has no complete backup. */
+/** The file that describes a base backup. It is written last: a folder without this file has no complete backup. */
 const manifestShape = z.object({
   format: z.literal(1),
   /** When the backup was complete, Unix ms by the database's clock: the earliest moment that can be restored from it. */
@@ -14,7 +14,7 @@ const manifestShape = z.object({
   systemIdentifier: z.string(),
   timeline: z.int(),
   walSegmentBytes: z.int(),
-  /** The first WAL file that a restore needs, and the last file that every restore needs. */
+  /** The WAL files with the start and the end of the backup: every restore needs them and all files between them. */
   firstWalFile: z.string(),
   lastWalFile: z.string(),
   database: z.string(),
@@ -127,8 +127,8 @@ function parseHistory(text: string): Timeline['before'] {
 }
 
 /**
- * The timeline to follow: the backup's own, unless another was asked for. If the archive has a newer timeline, the operator must
- * choose: after a fail-over the newer one is production's, but a restored copy may also have written it by mistake.
+ * The timeline to follow: the backup's own, unless the operator names another. If the archive has a newer timeline, the operator
+ * must name one: production uses the newer timeline after a fail-over, but a restored server may also have written it by mistake.
  * @throws ApiError 409
  */
 export function chooseTimeline(archive: Archive, manifest: BackupManifest, asked: number | undefined): number {
@@ -163,7 +163,7 @@ export function chooseTimeline(archive: Archive, manifest: BackupManifest, asked
 
 /**
  * Counts the WAL files to replay.
- * @throws ApiError 409 if a file between them is missing: the server would silently stop before it
+ * @throws ApiError 409 if the archive lacks one of them: the server would silently stop the replay there
  */
 export function countSegments(archive: Archive, manifest: BackupManifest, timeline: number): number {
   const { walSegmentBytes: bytes } = manifest;
@@ -171,7 +171,7 @@ export function countSegments(archive: Archive, manifest: BackupManifest, timeli
     id,
     until: segmentOf(walFileOf(id, until, bytes), bytes).number,
   }));
-  // The archive has the file of the branching point twice: the second copy is the first file of the next timeline.
+  // Both timelines have the WAL file with the branching point: the replay uses the next timeline's file.
   const ownerOf = (number: bigint): number => left.find(({ until }) => number < until)?.id ?? timeline;
   const there = new Set(archive.segments.map((one) => `${one.timeline}/${one.number}`));
   const first = segmentOf(manifest.firstWalFile, bytes).number;

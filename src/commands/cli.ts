@@ -22,7 +22,7 @@ export interface Answer {
 }
 
 /**
- * Clients of a service. `patient` retries for two minutes, so that a task under way survives a restart of the service.
+ * API clients of a service. `patient` retries for two minutes, so that a task under way survives a restart of the service.
  * @param isReplayed whether the last answer was a replay of an earlier run's answer
  */
 type Clients = [client: PathClient, patient: PathClient, isReplayed: () => boolean];
@@ -33,13 +33,13 @@ export type RequireRoom = (count: number) => Promise<void>;
 /** What each group of commands receives to register its commands. */
 export interface Cli {
   readonly program: Command;
-  /** Adds a command with the option `--json`. @param examples words after `cli --` for the command's help */
+  /** Adds a command with the option `--json`. @param examples command lines for its help, without the leading `cli --` */
   command(parent: Command, name: string, description: string, ...examples: readonly string[]): Command;
   group(name: string, description: string): Command;
   /** Opens the database, or starts the embedded one for this command if the service does not run, runs `work`, and prints its answer. */
   withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void>;
   /**
-   * Passes the settings and the database URL to `work` without migrating or checking: for commands that inspect or prepare it.
+   * Passes settings and database URL to `work`, without migrating or checking: for commands that inspect or prepare a database.
    * @param work its second parameter runs the checks that a start of the service runs on database and keys
    */
   withDatabase(work: (config: Config, check: () => Promise<Finding[]>, url: string) => Promise<Answer>): Promise<void>;

@@ -27,7 +27,7 @@ export function addOperationCommands({ program, command, group, json, withDeps, 
     .option('--check', 'only say what is to be applied; exit status 1 where something is')
     .action(({ check }: { check?: boolean }) =>
       withDatabase(async (_config, findings, url): Promise<Answer> => {
-        // `migrate` checks the schema itself and needs no key, and a restored database is migrated before `ballot-keys init`.
+        // Ignores three checks: `migrate` checks the schema itself, needs no key, and runs before `ballot-keys init` after a restore.
         const failure = (await findings()).find(
           ({ status, name }) => status === 'failed' && !['secret key', 'schema', 'places of keys'].includes(name),
         );
@@ -152,7 +152,7 @@ const SET_BACK_HELP = `
 A waiting ballot is set back where its row is not as the service wrote it: somebody else wrote to the database. It counts nowhere, and
 its event is disputed and not final as long as it is there. Find out first who wrote, and whether a backup holds the row as it was.`;
 
-/** `ballots set-back list|drop` (completions 6.7, 9.3). */
+/** `ballots set-back list|drop`: waiting ballots whose rows were changed by SQL outside the service (completions 6.7, 9.3). */
 export function addSetBackCommands({ command, group, withDeps }: Cli): void {
   const setBack = group('ballots', 'confirmed ballots on their way to the log')
     .command('set-back')

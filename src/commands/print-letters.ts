@@ -32,7 +32,7 @@ export async function printLetters(
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: reference } });
   const body = { audience, paper, ...(beforeOpening === true ? { beforeOpening } : {}) };
   const place = { idOrCode: event.id };
-  // New letters invalidate the keys of earlier ones, so a failure to create the folder must come first.
+  // New letters invalidate the keys of earlier letters, so the folder must exist before the letters are ordered.
   await mkdir(folder, { recursive: true });
   const { data: ordered } = await client.post('/voting-events/{idOrCode}/voters/letters', { path: place, body });
   const at = { ...place, id: ordered.id };

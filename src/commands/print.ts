@@ -7,7 +7,7 @@ export function padTo(text: string, width: number, side: 'left' | 'right'): stri
   return side === 'left' ? space + text : text + space;
 }
 
-/** Characters that could move the cursor or change colours. They are shown as codes, because strangers choose names in tables. */
+/** Characters that could move the cursor or change colours. They are shown as codes: strangers chose the names in the tables. */
 const UNPRINTABLE = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
 const code = (character: string): string => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
 

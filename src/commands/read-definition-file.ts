@@ -48,7 +48,7 @@ function parseJson(file: string, text: string): unknown {
   return value;
 }
 
-/** @throws FileRefused where the file is too long, or its text is not UTF-8 */
+/** @throws FileRefused if the file is too long, or its text is not UTF-8 */
 async function readText(file: string): Promise<string> {
   const pieces: Buffer[] = [];
   let bytes = 0;
@@ -81,11 +81,11 @@ function rowsOf(file: string, kind: Kind, value: unknown): FileRow[] {
     throw new FileRefused(`${file} is not as it should be:`, [
       { field: kind, message: 'must be a list of rows; an empty one is []' },
     ]);
-  // A row without an ID gets one: only rows that other rows refer to need their own.
+  // A row without an ID gets one: only rows that other rows refer to need an ID in the file.
   return value.map((row, index) => ({ ...row, id: row['id'] ?? `${kind}-${index + 1}` }));
 }
 
-/** Reads an election as a file, in YAML or JSON. @throws FileRefused with what is wrong and where; faults of files */
+/** Reads an election as a file, in YAML or JSON. @throws FileRefused with what is wrong and where; file system errors */
 export async function readDefinitionFile(file: string): Promise<DefinitionFile> {
   const found = await stat(file).catch(() => undefined);
   // Pipes are allowed too.

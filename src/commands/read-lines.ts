@@ -18,11 +18,11 @@ export interface FileLine {
   readonly text: string | undefined;
 }
 
-/** More than a voter with the longest value in every field needs; longer lines are not kept in memory. */
+/** Characters of a line, enough for a voter with the longest value in every field. Longer lines are not kept in memory. */
 export const MAX_LINE_LENGTH = 65_536;
 
 /**
- * Yields the lines of a UTF-8 file, grouped by chunks of reading, so that memory does not grow with the file.
+ * Yields the lines of a UTF-8 file, one group for each chunk that is read, so that memory does not grow with the file.
  * @throws FileRefused when the file is not UTF-8
  */
 export async function* readLines(file: string): AsyncGenerator<FileLine[]> {

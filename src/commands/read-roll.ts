@@ -30,7 +30,7 @@ const folded = (text: string): string =>
     .replace(/[\s_-]+/g, '');
 
 interface RollHead {
-  /** The column of each cell in a row; null is ignored. */
+  /** The column of each cell in a row; null for cells to ignore. */
   readonly columns: readonly (RollColumn | null)[];
   /** Whether the file is a report of rejected lines, whose cells `guardFormulas` may have changed. */
   readonly isReport: boolean;

@@ -18,7 +18,7 @@ interface Service {
   readonly key: string;
 }
 
-/** The service's result is read before and after a count. If the two differ, a ballot came in between, and the count is repeated. */
+/** Attempts to count while no ballot arrives: a count is repeated if the service's results before and after it differ. */
 const CALM_ATTEMPTS = 10;
 const PAUSE_MS = 200;
 const LIVE_TIMEOUT_MS = 30_000;
@@ -54,7 +54,7 @@ async function readLive({ baseUrl, key }: Service, eventId: string): Promise<unk
 async function checkLive(deps: Deps, service: Service, definition: BallotDefinition): Promise<CountCheck> {
   for (let attempt = 0; attempt < CALM_ATTEMPTS; attempt += 1) {
     const before = await readLive(service, definition.event.id);
-    // The service hides figures from organizers that would single out a voter (completions 5.6).
+    // Counts what an organizer sees: the service hides figures that would single out a voter (completions 5.6).
     const counted = comparable(await countAnew(deps, definition, 'organizer'));
     if (differencesOf(await readLive(service, definition.event.id), before, 1).length === 0) {
       const differences = differencesOf(before, counted);

@@ -55,7 +55,7 @@ function spawnServer(settings: RecoverySettings, sockets: string): ChildProcess 
     port: String(SOCKET_PORT),
     unix_socket_directories: sockets,
     hba_file: path.join(sockets, 'pg_hba.conf'),
-    // A hot standby refuses settings smaller than production's, and nothing reads before the end of the replay.
+    // A hot standby would refuse settings smaller than production's, and no query needs one before the replay ends.
     hot_standby: 'off',
     logging_collector: 'off',
     log_destination: 'stderr',

@@ -20,8 +20,8 @@ export function reportFileOf({ file, format }: Pick<Roll, 'file' | 'format'>): s
 
 /**
  * The report of rejected lines: original content, line number and reason, in the format of the file, so that a corrected report
- * can be imported unchanged. It is created at the first rejected line. A report of an earlier run is kept, because it may have
- * been corrected since; the new name then gets a number.
+ * can be imported unchanged. It is created at the first rejected line. A report of an earlier run is kept, because the operator
+ * may have corrected it; the new report's name then gets a number.
  */
 export class RejectedLines {
   readonly #roll: Roll;
@@ -64,7 +64,7 @@ export class RejectedLines {
     const own = this.#roll.headCells.flatMap((_, index) =>
       this.#roll.head?.columns[index] === null ? [] : [guardFormulas(cells[index] ?? '')],
     );
-    // Also quotes cells with another separator than the file's, at which a spreadsheet could split them.
+    // Also quotes cells that contain a separator other than the file's: a spreadsheet could split them there.
     const quoted = [...own, line, reason].map((cell) =>
       /[,;|\t"\n\r]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
     );

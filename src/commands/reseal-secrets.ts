@@ -22,7 +22,7 @@ interface KeptColumn {
   readonly name: string;
   readonly table: string;
   readonly column: string;
-  /** The columns of the primary key; `placeOf` uses some of them. */
+  /** The columns of the primary key. `placeOf` names the row by their values, because the encryption covers the value's place. */
   readonly key: readonly string[];
   readonly placeOf: (key: readonly string[]) => SealedPlace;
 }
@@ -49,7 +49,7 @@ const KEPT: readonly KeptColumn[] = [
   kept('answers to paid calls', 'payment_attempts', 'answer', [EVENT, 'id'], ([, id = '']) => answerPlace(id)),
 ];
 
-/** Short-lived values that are not re-encrypted: their key must stay listed until they are gone. */
+/** Short-lived values that are not re-encrypted: SECRET_KEY must list their key until they are gone. */
 const PASSING: readonly { readonly name: string; readonly count: string }[] = [
   {
     name: 'ballots on their way to the log',
@@ -106,7 +106,7 @@ export async function countSealed(db: Database, secrets: Secrets): Promise<reado
   for (const table of TAGGED) tagged.push([table.name, await countTaggedRows(table, db, secrets)]);
   for (const [what, { present, earlier }] of tagged)
     counts.push({ what, underPresentKey: present, underEarlierKeys: earlier, resealable: true });
-  // Voter keys are stored as hashes, which do not show under which secret key they were made.
+  // Voter keys are stored as hashes, which do not show under which secret key they were made: all count as earlier.
   const voterKeys = await count(
     pool,
     `SELECT count(*) FROM voter_keys k JOIN voting_events e ON e.id = k.voting_event_id
@@ -150,7 +150,7 @@ async function resealColumn(
         unreadable += 1;
         continue;
       }
-      // Only if the service has not replaced the value since the read.
+      // Updates the row only if the service has not replaced the value since the read.
       const { rowCount } = await pool.query(
         `UPDATE ${table} SET ${column} = $1 WHERE ${column} = $2 AND ${key.map((name, at) => `${name} = $${at + 3}`).join(' AND ')}`,
         [secrets.seal(plain, place), row.value, ...found],

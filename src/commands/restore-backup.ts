@@ -67,7 +67,7 @@ const shellQuoted = (value: string): string => `'${value.replaceAll("'", "'\\''"
 const serverUserName = (user: ServerUser | undefined): string =>
   `the user that PostgreSQL runs as (${user?.uid ?? 'yours'})`;
 
-/** If root starts the server, it runs as an ordinary user, who must be able to reach the files. */
+/** If this process is root, the server runs as an ordinary user, who must be able to reach the files. @throws ApiError 409 */
 function requireReach(user: ServerUser | undefined, archive: string, parent: string): void {
   const mayRead = canRun(
     '/bin/sh',
@@ -152,7 +152,7 @@ const lines = (settings: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name} = ${quoted(value)}\n`)
     .join('');
 
-/** Some packages of PostgreSQL keep these files outside of the data folder, so that a base backup lacks them. */
+/** Adds files that a base backup lacks, because some packages of PostgreSQL keep them outside of the data folder. */
 async function addMissingFiles(data: string, user: ServerUser | undefined): Promise<void> {
   const files = {
     'postgresql.conf': '',
@@ -205,7 +205,7 @@ function reasonIn(log: string, options: RestoreOptions): string {
   return `the server gave up: ${lastFatal(log) ?? 'no reason given'}`;
 }
 
-/** The last FATAL or PANIC message in a server's log, with any prefix of lines. */
+/** The last FATAL or PANIC message in a server's log, whatever prefix the lines have. */
 function lastFatal(log: string): string | undefined {
   return [...log.matchAll(/(?:FATAL|PANIC): +([^\n]+)/g)].at(-1)?.[1];
 }
@@ -256,7 +256,7 @@ async function startToStay({ data, logFile, user, programs }: Place): Promise<vo
   const own = ownFiles(data)
     .map((word) => shellQuoted(word))
     .join(' ');
-  // `pg_ctl` looks for the process in the folder of `-D`; the options in `own` are the server's.
+  // `pg_ctl` finds the process by the folder of `-D`, and passes the options in `own` to the server.
   const words = ['-D', data, '-l', logFile, '-o', own, '-w', '-t', '300', '-s', 'start'];
   const started = await runProgram(path.join(programs, 'pg_ctl'), words, { user });
   if (started.code !== 0)

@@ -9,7 +9,7 @@ interface ProgramEnd {
 }
 
 interface ProgramOptions {
-  /** The program's environment, besides PATH, LC_ALL and TZ. */
+  /** Environment variables of the program, besides PATH, LC_ALL and TZ. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   /** Called with each piece of the program's standard error. */

@@ -1,7 +1,7 @@
 import type { Answer, Cli } from './cli.ts';
 import { commandLine } from './cli.ts';
 
-/** Commands for the remaining steps of a rotation of SECRET_KEY, and for the folders with the keys of elections. */
+/** Commands that re-encrypt values after a rotation of SECRET_KEY, and that mark the folders with the keys of elections. */
 export function addSecretCommands({ command, group, withDeps, withDatabase, json }: Cli): void {
   const secrets = group('secrets', 'values that are sealed under SECRET_KEY');
 

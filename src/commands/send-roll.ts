@@ -41,7 +41,7 @@ interface Run {
   readonly options: ImportOptions;
   /** Part of the idempotency keys: a random ID with `--again`, otherwise empty, so that a repeated run replays earlier answers. */
   readonly runId: string;
-  /** Identities in earlier lines of a dry run, to find duplicates: the service stores nothing that it could compare with. */
+  /** Identities in earlier lines of a dry run, to find duplicates here: the service stores no voters of a dry run to compare with. */
   readonly named: Set<string>;
   /** Whether the last answer was a replay of an earlier run's answer. */
   readonly isReplayed: () => boolean;
@@ -52,7 +52,7 @@ interface Outcome {
   readonly accepted: number;
   readonly existing: number;
   readonly rejected: readonly RejectedLine[];
-  /** The answer is a replay of an earlier run's: this run stored nothing. */
+  /** The answer replays the answer to an earlier run: this run stored nothing. */
   readonly isReplayed: boolean;
 }
 
@@ -79,7 +79,7 @@ function nameOf({ eventId, runId }: Run, lastLine: number, body: Body): string {
 }
 
 /**
- * Sends lines under their idempotency key. If the answer is the replay of an earlier run's refusal, it tries again with the next key.
+ * Sends lines under their idempotency key. Tries again with the next key if the answer replays the refusal of an earlier run.
  * @param name the key; undefined in a dry run, whose answer must be current
  */
 async function post({ client, eventId, isReplayed }: Run, body: Body, name: string | undefined) {

@@ -6,7 +6,7 @@ import type { Answer, Cli } from './cli.ts';
 
 const VERIFIER = path.resolve(import.meta.dirname, '../../verifier/main.ts');
 
-/** Options of the verifier, which gets all of them unchanged except `key`. */
+/** Options that are passed to the verifier unchanged, except `key`, which is passed in the environment. */
 interface VerifyOptions extends Readonly<Record<string, unknown>> {
   readonly key?: string;
   readonly witness?: string[];

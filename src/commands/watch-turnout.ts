@@ -15,7 +15,7 @@ type Event = Resources['VotingEvent'];
 
 const figure = (count: number): string => count.toLocaleString('en-US');
 
-/** `open · 36 of 40 voters (90.0 %) · 36 ballots` */
+/** The turnout on one line, such as `open · 36 of 40 voters (90.0 %) · 36 ballots confirmed`. */
 function lineOf({ status, voters, turnout, ballots }: Stats, { type }: Event): string {
   const confirmed = `${figure(ballots.confirmed)} ${ballots.confirmed === 1 ? 'ballot' : 'ballots'} confirmed`;
   if (type === 'poll') return `${status} · ${confirmed}`;
