@@ -39,7 +39,7 @@ const within = (index: number, issues: readonly Issue[]): Issue[] =>
 /**
  * Replaces a draft's groups, positions, candidates and sponsors by those of a document. A row with an existing ID updates that row,
  * other rows are new, and rows that the document lacks are deleted. Call with the event locked; renew its definition afterwards.
- * @throws ApiError 422 with all that is wrong, 422 `plan_limit`, 409 `event_has_ballots` for a candidate who has paid
+ * @throws ApiError 422 with all issues, 422 `plan_limit`; 409 `event_has_ballots` if a deleted candidate's registration was paid
  */
 export async function applyDefinition(
   tx: Transaction,

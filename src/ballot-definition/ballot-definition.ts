@@ -38,11 +38,11 @@ export interface BallotDefinition {
   readonly positionByNumber: ReadonlyMap<number, BallotPosition>;
   readonly candidateById: ReadonlyMap<string, Candidate>;
   readonly candidateByNumber: ReadonlyMap<number, Candidate>;
-  /** SQL outside the service changed rows that confirmed ballots depend on: no ballot may be cast or confirmed. */
+  /** True if SQL outside the service changed rows that confirmed ballots depend on: no ballot may then be cast or confirmed. */
   readonly isForged: boolean;
 }
 
-/** Candidate numbers are consecutive. A count allocates four bytes per position for every number up to the largest. */
+/** Limit of candidate numbers, which are consecutive: a count allocates four bytes per position and number up to the largest. */
 const MAX_CANDIDATE_NUMBER = 500_000;
 
 /** Whether the service can have written a candidate. Forged numbers or repeated positions falsify counts or exhaust memory. */
@@ -109,18 +109,18 @@ async function readBallotDefinition(tx: Transaction, event: VotingEvent): Promis
 /** Whether SQL outside the service changed a definition or its event. */
 type IsForged = (db: Database, definition: BallotDefinition) => Promise<boolean>;
 
-/** Whether a cached definition is at least as new as the event. An end that differs at the same version was moved by other SQL. */
+/** Whether a cached definition is at least as new as the event. If only the ends differ, SQL outside the service moved the end. */
 const isAsNew = (kept: BallotDefinition, event: VotingEvent): boolean =>
   kept.event.definitionVersion > event.definitionVersion ||
   (kept.event.definitionVersion === event.definitionVersion && endsOf(kept.event) === endsOf(event));
 
 const MAX_KEPT = 500;
-/** A load that takes longer is followed by a rest of its account's loads: so many times as long, at most a second. */
+/** After a load longer than this, the account's next load waits `REST` times as long as the load took, at most a second. */
 const SMALL_MS = 20;
 const REST = 2;
 const MOST_REST_MS = 1_000;
 
-/** Caches definitions by event. An outdated definition does no harm: each write checks the version that it was validated against. */
+/** Caches definitions by event. An outdated definition does no harm: each write checks that its definition's version is current. */
 export class BallotDefinitionCache {
   readonly #db: Database;
   readonly #definitions = new Map<string, BallotDefinition>();
@@ -129,25 +129,25 @@ export class BallotDefinitionCache {
   readonly #turns = new SharedTurns();
   readonly #isForged: IsForged;
 
-  /** @param isForged called for each definition that is read; omitted where no ballots are taken */
+  /** @param isForged called for each definition that is read; omitted in a thread that only counts ballots */
   constructor(db: Database, isForged: IsForged = async () => false) {
     this.#db = db;
     this.#isForged = isForged;
   }
 
-  /** A definition at least as new as the event, which was just read. Undefined if the event is gone. */
+  /** A definition at least as new as `event`, which the caller has just read. Undefined if the event is gone. */
   async get(event: VotingEvent): Promise<BallotDefinition | undefined> {
     const kept = this.#definitions.get(event.id);
     if (kept !== undefined && isAsNew(kept, event)) return kept;
     const load = () => this.#turns.share(event.accountId, event.id, () => this.#load(event));
     const loaded = await (this.#loading.get(event.id) ?? load());
-    // A load under way may have begun before the event's version was committed: then all its callers share the next one.
+    // The load under way may have begun before the event's version was committed: its callers then share the next load.
     return loaded === undefined || isAsNew(loaded, event) ? loaded : load();
   }
 
   /**
    * The present definition, for a transaction that depends on it: the event stays locked against changes until the transaction
-   * ends. Uses only the transaction's connection: waiting for a second one could deadlock the pool.
+   * ends. Uses only the transaction's connection: waiting for a second connection could deadlock the pool.
    */
   async getForUpdate(tx: Transaction, eventId: string): Promise<BallotDefinition | undefined> {
     const event = await holdEvent(tx, eventId);
@@ -159,7 +159,7 @@ export class BallotDefinitionCache {
       : readBallotDefinition(tx, event);
   }
 
-  /** An account that changes its largest ballot again and again, and casts meanwhile, would have the event loop read nothing else. */
+  /** Delays the account's next load after a slow one: alternately changing a large ballot and casting could block the event loop. */
   async #load({ id: eventId, accountId }: VotingEvent): Promise<BallotDefinition | undefined> {
     const began = monotonicMs();
     const loading = this.#read(eventId).finally(() => {
@@ -184,7 +184,7 @@ export class BallotDefinitionCache {
   }
 }
 
-/** The ballot of an event. @throws ApiError `not_found` where the event is gone meanwhile */
+/** The ballot of an event. @throws ApiError `not_found` if the event was deleted meanwhile */
 export async function requireBallotDefinition(
   definitions: BallotDefinitionCache,
   event: VotingEvent,
@@ -202,11 +202,11 @@ export const loadPublicBallotDefinition = (deps: Pick<Deps, 'events' | 'definiti
     return { ...caller, definition };
   });
 
-/** The IDs of an event's groups, for checking a reference to one. */
+/** The IDs of an event's groups, for checking references to groups. */
 export const listGroupIds = async (executor: Executor, eventId: string): Promise<Set<string>> =>
   new Set((await listGroups(executor, eventId)).map((group) => group.id));
 
-/** IDs of groups that keep their voters: existing ones, and ones that a position requires, which only other SQL marks as deleted. */
+/** IDs of groups that keep their voters: existing groups, and groups of positions, which only SQL outside the service deletes. */
 export async function listKeptGroupIds(executor: Executor, eventId: string): Promise<string[]> {
   const asked = (await listPositions(executor, eventId)).flatMap(({ groupId }) => groupId ?? []);
   return [...(await listGroupIds(executor, eventId)), ...asked];

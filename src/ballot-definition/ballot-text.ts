@@ -30,8 +30,8 @@ function viewBallotPosition(position: BallotPosition, groups: Groups) {
 }
 
 /**
- * Yields candidates position by position, in each position's order; a candidate of several positions comes at the first. A
- * position without new candidates is not shuffled, because a hundred positions may share a thousand candidates.
+ * Yields candidates position by position, in each position's order; a candidate of several positions comes with the first. To
+ * save time, a position without new candidates is not shuffled: a hundred positions may share a thousand candidates.
  */
 function* orderedCandidates(definition: BallotDefinition, order: string | undefined): Generator<Candidate> {
   const listed = new Set<Candidate>();
@@ -195,7 +195,7 @@ export class BallotCache {
   readonly #kept = new Map<string, CachedJson>();
   /** Ballots that are being built: concurrent requests for the same ballot share one build. */
   readonly #making = new Map<string, Promise<CachedJson>>();
-  /** Entries are collected with their definitions. */
+  /** Each entry is garbage-collected together with its definition. */
   readonly #texts = new WeakMap<BallotDefinition, BallotText>();
 
   /**

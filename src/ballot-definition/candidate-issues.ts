@@ -26,7 +26,7 @@ function positionIssues(positionIds: readonly (string | undefined)[], positions:
   );
 }
 
-/** A candidate needs a role exactly if it stands for a referendum. */
+/** The issue of a missing or needless role: a candidate has a role if, and only if, it stands for a referendum. */
 function roleIssues({ referendumRole: role, positionIds }: CandidateLinks, positions: readonly Position[]): Issue[] {
   if (role === undefined) return [];
   const isNeeded = positions.some(({ votingMethod, id }) => votingMethod === 'referendum' && positionIds.includes(id));

@@ -56,7 +56,7 @@ export async function deleteCandidates(
 ): Promise<number> {
   const event = await lockForChange(tx, organizer.event.id);
   const rows = await requireCandidates(tx, event.id, ids);
-  // No ballot can name a candidate who was never on it.
+  // Stored ballots can name only candidates that are approved or withdrawn.
   const depends = rows.some(({ status }) => isStanding(status));
   await guardChange(tx, event, depends ? 'change_ballot_rules' : 'change_names');
   if (await isAnyCandidatePaidFor(tx, event.id, ids)) throw refuse('paid_registrations');

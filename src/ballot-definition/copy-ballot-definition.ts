@@ -15,7 +15,7 @@ interface BallotDefinitionCopy {
 type Kind = 'groups' | 'positions' | 'candidates' | 'sponsors';
 const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sponsors: 'spn' } as const;
 
-/** SQL conditions of the rows to copy. Registrations that were never approved stay behind. */
+/** SQL conditions of the rows to copy. Self-registered candidates are copied only if they were approved, outside of a rehearsal. */
 const COPIED: Readonly<Record<Kind, string>> = {
   groups: 'deleted_at IS NULL',
   positions: 'deleted_at IS NULL',
@@ -33,8 +33,8 @@ async function renamed(tx: Transaction, ids: Ids, sourceId: string, kind: Kind) 
 }
 
 /**
- * Copies groups, positions, candidates and sponsors into an event that has none. Statements copy the rows: no text passes
- * through this process. Call with the source locked.
+ * Copies groups, positions, candidates and sponsors into an event that has none. SQL statements copy the rows, so that no text
+ * passes through this process. Call with the source locked.
  * @returns for each group its ID and the ID of its copy
  */
 export async function copyBallotDefinition(

@@ -15,7 +15,7 @@ import {
 import { insertCandidate, listBareReferendums } from './repository.ts';
 import type { Candidate } from './types.ts';
 
-/** Adds an organizer's candidate, by default on the ballot at once. @throws ApiError 422; 409 `results_final`; 422 `plan_limit` */
+/** Adds an organizer's candidate, by default as `approved`. @throws ApiError 422; 409 `results_final`; 422 `plan_limit` */
 export async function createCandidate(
   tx: Transaction,
   deps: BallotChangeDeps,

@@ -25,7 +25,7 @@ import { compareDefinition, createFromDefinition, replaceDefinition } from './re
 const DESCRIPTION =
   'Rows name each other by the IDs of the document. Takes bodies of up to 32 MiB and 250,000 values. A linked payment business is no part of it: prices are taken where the event has one that takes them.';
 
-/** An election as a file (completions 10.6). Mounted before the routes of single events. */
+/** Routes for an election as a file (completions 10.6). Mounted first: `:idOrCode` of later routes would match `definition`. */
 export function definitionRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const router = new Hono<Env>();

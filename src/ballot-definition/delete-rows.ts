@@ -58,7 +58,7 @@ const viewDeleted = ({ id, name }: { readonly id: string; readonly name: string 
  * Queues the deletion of a position, candidate or group (202): this transaction marks the row, which hides it from every
  * reader; a job removes it within seconds. Candidates that stood for no other position are deleted too. Webhooks report
  * these candidates, and the candidates that lost a position or their group.
- * @throws ApiError 404; 409 `event_has_ballots`, `results_final`; 409 `group_in_use` for a group that a position asks for
+ * @throws ApiError 404; 409 `event_has_ballots`, `results_final`; 409 `group_in_use` for a group that a position requires
  */
 export async function queueDeletion(
   tx: Transaction,

@@ -49,7 +49,7 @@ async function createGroup(
   return group;
 }
 
-/** Renames or describes a group. @throws ApiError 404; 409 for a name in use; 409 `results_final` for a new name */
+/** Changes a group's name or description. @throws ApiError 404; 409 for a name in use; 409 `results_final` for a new name */
 async function changeGroup(
   tx: Transaction,
   deps: BallotChangeDeps,

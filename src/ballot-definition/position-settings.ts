@@ -24,12 +24,12 @@ interface MethodRule {
   readonly minSelections: number;
   /** Null: as many as there are candidates. */
   readonly maxSelections: number | null;
-  /** Methods in which a ballot marks one candidate or none. */
+  /** Whether a ballot marks at most one candidate. */
   readonly single: boolean;
   readonly settings: Partial<Record<Setting, MethodSettings[Setting]>>;
 }
 
-/** What a referendum needs to pass, unless its position says otherwise. */
+/** The default threshold that a referendum must exceed to pass. */
 export const MORE_THAN_HALF = { numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' } as const;
 
 /** Defaults of each method (completions 3, "Positions"), and the settings that belong to it. */

@@ -16,7 +16,7 @@ export type TopUpDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing'>;
 /** Rows of each kind that one event may have (contract, "Limits"). */
 export const CAPS = { positions: 100, candidates: 1_000, groups: 200, sponsors: 1_000 } as const;
 
-/** @throws ApiError 422 `plan_limit`. Call with the event locked: then no race can pass the cap. */
+/** Counts rows if one more fits. Call with the event locked, so that no race can exceed the cap. @throws ApiError 422 `plan_limit` */
 export async function requireRoom(
   tx: Transaction,
   kind: Exclude<keyof typeof CAPS, 'candidates'>,
@@ -27,14 +27,14 @@ export async function requireRoom(
   return count;
 }
 
-/** Whether a candidate is on the ballot, or withdrawn: a withdrawn candidate keeps its place, because it may return. */
+/** Whether a candidate counts against the cap: approved, or withdrawn, because a withdrawn candidate may return to the ballot. */
 export const isStanding = (status: CandidateStatus): boolean => status === 'approved' || status === 'withdrawn';
 
 /**
- * Self-registered candidates have a limit of their own, equal to the cap, so that they never take the organizer's room.
- * Rejected registrations do not count. All candidates on the ballot share the cap, whatever their source. Call with the event
- * locked.
- * @param wanted where the candidate comes from, and whether it is to stand on the ballot now
+ * Requires room for a candidate. Self-registered candidates have a separate limit, equal to the cap, so that they never use up
+ * the organizer's; rejected registrations do not count. All candidates on the ballot share the cap, whatever their source. Call
+ * with the event locked.
+ * @param wanted where the candidate comes from, and whether it now comes onto the ballot
  * @returns how many candidates there are
  * @throws ApiError 422 `plan_limit`
  */
@@ -61,7 +61,7 @@ export async function groupIssues(
   return [{ field: 'groupId', message: 'is not a group of this event' }];
 }
 
-/** @throws ApiError 422 with all that is wrong with a body, if anything is */
+/** @throws ApiError 422 with the issues of a body, if there are any */
 export function requireNoIssues(issues: readonly Issue[]): void {
   if (issues.length > 0) throw validationError(issues);
 }
@@ -81,7 +81,7 @@ export async function recordBallotChange(
   else await recordEvent(tx, deps, { ...told, change: entry });
 }
 
-/** Leaves out what was not sent, for the columns of an update. */
+/** A body without its undefined fields, for the columns of an update. */
 export function sentOnly<Body extends object>(body: Body): { [Key in keyof Body]?: Exclude<Body[Key], undefined> } {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as {
     [Key in keyof Body]?: Exclude<Body[Key], undefined>;

@@ -24,7 +24,7 @@ import type { Candidate } from './types.ts';
 export type Registration = Omit<z.output<ReturnType<typeof registerCandidateBody>>, 'returnUrl' | 'cancelUrl'>;
 
 /**
- * Validates a registration before a payment is requested, and while it is under way. Stores nothing.
+ * Validates a registration before its payment is requested, and while the payment is under way. Stores nothing.
  * @throws ApiError as `registerCandidate` does
  */
 export async function checkRegistration(
@@ -48,7 +48,7 @@ async function requireRegistration(
   const { positionIds, groupId } = body;
   requireNoIssues(await registrationIssues(tx, event.id, { positionIds, groupId }));
   if (!event.candidateSelfRegistration) throw refuse('candidate_registration_closed');
-  // The close of a rehearsal does not refuse a registration that was paid with real money.
+  // An event that closed in a rehearsal still accepts a registration that was paid with real money.
   const status = statusAt(event, nowMs);
   if (status === 'closed' && (event.rehearsalSince === null || rehearsal !== false)) throw notOpen(status);
   return requireRoomForCandidate(tx, event.id, { source: 'registration', stands: false });
@@ -116,7 +116,7 @@ interface RegistrationOrder {
   readonly cancelUrl: string | undefined;
 }
 
-/** The two calls of a checkout. Payments are in src/payments, which this folder may not import: `src/fulfilments.ts` hands this in. */
+/** The two calls of a checkout. `src/fulfilments.ts` passes an implementation, because this folder may not import src/payments. */
 export interface RegistrationCheckout {
   /** Answers and refusals that the checkout adds to the documentation of the route. */
   readonly document: { readonly answers: AnswerShapes; readonly refusals: readonly RefusalCase[] };
@@ -137,7 +137,7 @@ interface PaidRegistration {
   readonly rehearsal: boolean;
 }
 
-/** @throws ApiError when a candidate that was paid for cannot be registered any more */
+/** @throws ApiError if a candidate whose registration was paid cannot be registered any more */
 export async function checkPaidCandidate(
   tx: Transaction,
   { votingEventId, request, rehearsal }: PaidRegistration,
@@ -145,7 +145,7 @@ export async function checkPaidCandidate(
   await checkRegistration(tx, votingEventId, storedRegistration.parse(request), rehearsal);
 }
 
-/** Registers a candidate that was paid for. @throws ApiError when that is not possible any more */
+/** Registers a candidate whose registration was paid. @throws ApiError if the candidate cannot be registered any more */
 export async function registerPaidCandidate(tx: Transaction, deps: BallotChangeDeps, attempt: PaidRegistration) {
   const registration = storedRegistration.parse(attempt.request);
   const origin = { paymentAttemptId: attempt.id, rehearsal: attempt.rehearsal };

@@ -29,7 +29,7 @@ function rowsOf<Table extends EventTable>(table: Table) {
         .where(and(named(eventId, id), alive));
       return row;
     },
-    /** @throws a unique violation where a group's name is taken (`groups_name`) */
+    /** @throws a unique violation if a group's name is taken (`groups_name`) */
     insert: async (tx: Transaction, row: Table['$inferInsert']): Promise<Row> =>
       only(await tx.insert(plain).values(row).returning()),
     update: async (
@@ -257,7 +257,7 @@ export async function isGroupOfSomebody(tx: Transaction, eventId: string, id: st
   return rows[0]?.found === true;
 }
 
-/** Whether a payment that was fulfilled registered any of these candidates. */
+/** Whether any of these candidates was registered by a fulfilled payment. */
 export async function isAnyCandidatePaidFor(
   tx: Transaction,
   eventId: string,
@@ -313,7 +313,7 @@ export async function removeDeleted(
   eventId: string,
 ): Promise<void> {
   const table = { positions, candidates, groups }[kind];
-  // Keeps groups that a position requires: the service never queues their deletion, so other SQL marked them.
+  // Keeps groups that a position requires: the service never queues their deletion, so SQL outside the service marked them.
   const isFree =
     kind === 'groups'
       ? sql`AND id NOT IN (SELECT p.group_id FROM positions p WHERE p.voting_event_id = ${eventId} AND p.group_id IS NOT NULL AND p.deleted_at IS NULL)`

@@ -65,9 +65,9 @@ export const candidates = pgTable(
     status: text().$type<CandidateStatus>().notNull(),
     source: text().$type<CandidateSource>().notNull(),
     sortOrder: integer('sort_order').notNull(),
-    /** The payment that registered it: one payment registers one candidate. */
+    /** The payment that registered the candidate: one payment registers one candidate. */
     paymentAttemptId: text('payment_attempt_id'),
-    /** Whether the candidate registered in a rehearsal, and is deleted with it. */
+    /** Whether the candidate registered in a rehearsal, whose end deletes the candidate. */
     rehearsal: boolean().notNull().default(false),
     deletedAt: timeMs('deleted_at'),
     ...times(),

@@ -22,7 +22,7 @@ import type { Candidate } from './types.ts';
 
 type Body = z.output<typeof updateCandidateBody>;
 
-/** Fields that voters see or counts use: the first ballot freezes them if the candidate is or was on it (completions 3, rule 4). */
+/** Fields that voters see or tallies use. Once ballots exist, they are fixed for approved and withdrawn candidates (completions 3). */
 const SHOWN: ReadonlySet<keyof Body> = new Set([
   ...(['name', 'positionIds', 'referendumRole', 'groupId', 'avatarUrl', 'sortOrder'] as const),
 ]);
@@ -34,7 +34,7 @@ function actionOf(field: keyof Body, { status }: Candidate): LifeAction {
   return isStanding(status) ? 'change_ballot_rules' : 'change_names';
 }
 
-/** The only allowed change of each status once ballots exist: candidates leave the ballot as `withdrawn`, and all others may join it. */
+/** The only allowed new status once ballots exist: an approved candidate may become `withdrawn`, any other may become `approved`. */
 const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status']>> = {
   approved: 'withdrawn',
   withdrawn: 'approved',
@@ -43,7 +43,7 @@ const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status
 };
 
 /**
- * Changes a candidate. After ballots were cast, a candidate leaves only as `withdrawn`: its votes stay, ranked counts skip it.
+ * Changes a candidate. Once ballots exist, a candidate leaves only as `withdrawn`: its votes stay, but ranked tallies skip it.
  * @throws ApiError 404; 422; 409 as `LIFE` says
  */
 export async function changeCandidate(
@@ -63,7 +63,7 @@ export async function changeCandidate(
   if (changed.status !== undefined && changed.status !== MOVES_WITH_BALLOTS[before.status])
     await guardChange(tx, event, 'change_ballot_rules');
   if (changed.status !== undefined) {
-    // A rejected registration gave up its place under the limit: any other status takes a place again.
+    // A rejected registration did not count against the limit: with any other status it counts again.
     const takesPlace = before.status === 'rejected' && before.source === 'registration';
     const stands = isStanding(changed.status) && !isStanding(before.status);
     await requireRoomForCandidate(tx, eventId, { stands, ...(takesPlace ? { source: 'registration' } : {}) });
@@ -71,7 +71,7 @@ export async function changeCandidate(
   const nowMs = event.lockedAt;
   const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
   const renewed = await renewBallotDefinition(tx, eventId, nowMs);
-  // The minimum of choices follows the candidates. Logged now: the next run of the log's job could miss a withdrawal and return.
+  // The minimum of choices depends on the candidates. Logged now, because the log's job could miss a withdrawal and return.
   if (changed.status !== undefined) await deps.logRecorder.record(tx, renewed);
   const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;
   const change = differenceOf(before, after);

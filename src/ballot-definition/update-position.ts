@@ -25,7 +25,7 @@ type Body = z.output<typeof updatePositionBody>;
 /** The action in `LIFE` that decides when a field may change. Titles are ballot rules, because swapping two titles swaps two results. */
 const actionOf = (field: keyof Body): LifeAction => (field === 'description' ? 'change_words' : 'change_ballot_rules');
 
-/** Changes a position. @throws ApiError 404; 422; 409 where the phase of the event forbids it (`LIFE` in voting-events/lifecycle.ts) */
+/** Changes a position. @throws ApiError 404; 422; 409 if the event's phase forbids the change (`LIFE` in voting-events/lifecycle.ts) */
 export async function changePosition(
   tx: Transaction,
   deps: TopUpDeps,
@@ -49,7 +49,7 @@ export async function changePosition(
   return after;
 }
 
-/** The fields of a body that would change a position. Clients may send back `maxSelections` as it was shown without a change. */
+/** The fields of a body that change the position. `maxSelections` as the API showed it is no change, even if null is stored. */
 async function changedOf(executor: Executor, before: Position, sent: ReturnType<typeof sentOnly<Body>>) {
   const shown = { ...before, maxSelections: await shownLimit(executor, before) };
   return changedFields(sent, sent.maxSelections === null ? before : shown);

@@ -14,8 +14,8 @@ const isWithin = (inner: string, outer: string): boolean => {
 };
 
 /**
- * Copies the keys of elections that take ballots, or will, into a separate folder, and deletes keys of finished elections
- * from it, because such a key could decrypt ballots in an old backup.
+ * Copies the keys of unfinished elections into a separate folder, and deletes the keys of finished elections from this folder,
+ * because such a key could decrypt ballots in an old backup.
  * @throws FolderUnusable; ApiError 409 if the folder belongs to the service
  */
 export async function backupKeys(config: Config, url: string, to: string): Promise<Answer> {
