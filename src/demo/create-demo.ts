@@ -20,7 +20,7 @@ import { createEventBody, updateEventBody } from '#src/voting-events/event-body.
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
-/** The data that the printed lines and the example need. Stored for later starts in a file that only the operator can read. */
+/** The data for the printed shell lines and the example. A file that only the operator can read keeps it for later starts. */
 export interface Demo {
   readonly writeKey: string;
   readonly readKey: string;
@@ -180,7 +180,7 @@ async function connectDemoBusiness(deps: Deps, accountId: string): Promise<strin
 }
 
 /**
- * Creates a demo account with keys, an open election with its roll and a paid poll, with every voting method between them.
+ * Creates a demo account with keys, an open election with its roll and an open poll. The two use every voting method.
  * @param paid whether a payment sandbox runs for the poll
  * @param pages base URL of the voting pages of `npm run example`; undefined if unknown
  */

@@ -78,8 +78,8 @@ async function copyBinaries(source: string, target: string): Promise<void> {
 }
 
 /**
- * The binaries that `user` can run: those of `node_modules`, or a copy of them in the home (60 MB, made once for a
- * version) where the user cannot enter the checkout or the package was installed without its scripts.
+ * The binaries that `user` can run: those of `node_modules`, or, if the user cannot enter the checkout or the package was
+ * installed without its scripts, a copy in the home (60 MB, made once for a version).
  * The caller holds the home's lock.
  */
 export async function prepareBinaries(home: string, user: ServerUser | undefined): Promise<Binaries> {

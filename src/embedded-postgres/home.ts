@@ -4,7 +4,7 @@ import path from 'node:path';
 import { exists, hasCode, unless } from '#src/platform/files.ts';
 import { canEnter, chooseServerUser, runsAsRoot, type ServerUser } from './user.ts';
 
-/** Parent folders, best first, for a database whose data folder PostgreSQL's user cannot enter. The system may clean up the last. */
+/** Parent folders, best first, for a database if PostgreSQL's user cannot enter DATA_DIR. The system may clean up `/var/tmp`. */
 const PLACES_ELSEWHERE: readonly string[] = ['/var/lib', '/usr/local/var', '/opt', '/var/tmp'];
 
 export const clusterFolder = (home: string): string => path.join(home, 'cluster');

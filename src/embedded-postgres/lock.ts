@@ -14,7 +14,7 @@ const ownerSchema = z.object({
 export type Owner = z.infer<typeof ownerSchema>;
 
 export interface HomeLock {
-  /** Publishes on which port the server takes connections. */
+  /** Writes into the owner's file on which port the server takes connections. */
   publish(port: number): Promise<void>;
   release(): Promise<void>;
 }

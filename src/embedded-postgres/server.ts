@@ -152,7 +152,7 @@ async function whenReady(
   return 'late';
 }
 
-/** Fast shutdown (sessions are ended, open transactions rolled back), by force when that hangs. */
+/** Fast shutdown: ends sessions and rolls back open transactions. If that hangs, ends the processes by force. */
 async function shutDown(child: ChildProcess, ended: Promise<string>): Promise<void> {
   child.kill('SIGINT');
   if (await endsWithin(ended, FAST_SHUTDOWN_MS)) return;

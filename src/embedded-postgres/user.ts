@@ -50,7 +50,7 @@ export const canEnter = (folder: string, user: ServerUser | undefined): boolean 
   canRun('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], user);
 
 /**
- * The account for a new database: undefined (our own) unless we are root, as whom PostgreSQL refuses to run.
+ * The account for a new database: undefined (this process's own) unless this process is root, as whom PostgreSQL refuses to run.
  * Each account is tried, because a container may not map its ID.
  */
 export function chooseServerUser(): ServerUser | undefined {

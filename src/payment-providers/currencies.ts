@@ -50,9 +50,9 @@ export interface MoneyRules {
   checkPrice(currency: string, amountMinor: number): string | null;
   /** A price in the provider's unit. @throws RangeError if `checkPrice` rejects the price */
   toProviderAmount(currency: string, amountMinor: number): number;
-  /** A part of a price in the provider's unit, without the minimum. @throws RangeError if it is not whole in that unit */
+  /** A part of a price in the provider's unit; the minimum does not apply to parts. @throws RangeError if not whole in that unit */
   toProviderPart(currency: string, amountMinor: number): number;
-  /** A provider's amount in the currency's smallest unit; null if this service cannot have asked for that amount. */
+  /** A provider's amount in the currency's smallest unit; null if the currency is unknown, or the amount not whole in that unit. */
   fromProviderAmount(currency: string, providerAmount: number): number | null;
 }
 
@@ -122,7 +122,7 @@ function stepInMinor(rule: ProviderCurrency, places: number): number {
   return Math.max(1, inMinor(rule.step, places, Math.ceil));
 }
 
-/** Minima that provider_a publishes, in its own unit. For other currencies it decides at checkout, by the day's exchange rate. */
+/** Minima that provider_a publishes, in its own unit. For other currencies it sets the minimum at checkout, by the exchange rate. */
 const PROVIDER_A_MINIMA: ReadonlyMap<string, number> = new Map([
   ['aed', 200],
   ['aud', 50],

@@ -85,7 +85,7 @@ const REFUND_ENDS: ReadonlyMap<string, ListedReversal['status']> = new Map([
   ['failed', 'failed'],
   ['canceled', 'failed'],
 ]);
-/** `failed`: the merchant won the dispute, or it was an inquiry that took no money, so the payment stays. */
+/** `failed`: the payment stays, because the merchant won the dispute, or because the dispute was an inquiry that took no money. */
 const DISPUTE_ENDS: ReadonlyMap<string, ListedReversal['status']> = new Map([
   ['lost', 'done'],
   ['won', 'failed'],

@@ -49,7 +49,7 @@ const refundSchema = z.object({
 
 type Session = z.infer<typeof sessionSchema>;
 
-/** Reads an answer of provider_a by a schema. @throws PaymentProviderUnavailable when it is not what it should be. */
+/** Parses an answer of provider_a with a schema. @throws PaymentProviderUnavailable if the answer does not match the schema */
 export function readAnswer<T>(schema: z.ZodType<T>, answer: unknown): T {
   const parsed = schema.safeParse(answer);
   if (!parsed.success) throw new PaymentProviderUnavailable('provider_a', 'unreadable');
@@ -66,7 +66,7 @@ export function readOpenedSession(answer: unknown): CheckoutPage {
   };
 }
 
-/** The fee of a charge; null if it is unknown or was settled in another currency than paid. */
+/** The fee of a charge; null if the fee is unknown, or is in another currency than the payment. */
 export function feeOf(balance: z.infer<typeof balanceSchema>, currency: string): number | null {
   if (
     balance === null ||
@@ -83,7 +83,7 @@ function paymentOf(session: Session): ProviderPayment {
   const charge = typeof intent?.latest_charge === 'object' ? intent.latest_charge : null;
   const paidAtSeconds = charge?.created ?? null;
   const currency = (session.currency ?? '').toLowerCase();
-  // The received amount counts if it is present; the total is only what was asked for.
+  // Prefers the received amount: the total is only the requested amount.
   const amount = intent?.amount_received ?? session.amount_total;
   return {
     amountMinor: amount === null || amount === undefined ? null : PROVIDER_A_MONEY.fromProviderAmount(currency, amount),
@@ -138,7 +138,7 @@ function unpaidState(session: Session): ProviderState {
   const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
   const refused = (intent?.last_payment_error ?? null) !== null;
   if (session.status === 'expired') return { kind: 'expired', refused };
-  // Any payment status other than `unpaid` is unknown to us here, and so not a payment.
+  // The caller has handled `paid`. Any status here other than `unpaid` is unknown, and does not count as a payment.
   if (session.status === 'complete' && session.payment_status === 'unpaid') return unpaidCompletion(session);
   return { kind: 'unpaid', providerStatus: session.status ?? session.payment_status, refused };
 }

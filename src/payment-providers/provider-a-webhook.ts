@@ -11,10 +11,10 @@ import { readAnswer } from './provider-a-state.ts';
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 const SIGNATURE_HEADER = 'stripe-signature';
-/** Maximum age of a signature: without it, an intercepted message could be replayed for ever. */
+/** Maximum age of a signature: without a limit, an intercepted message could be replayed for ever. */
 const WEBHOOK_TOLERANCE_SECONDS = 300;
 
-/** Message types to select at the provider. Without a type, its changes are found only later by the jobs that poll, or never. */
+/** Message types to select at the provider. Changes of an unselected type are found only later, by polling jobs, or never. */
 const NEEDED_KINDS = [
   'account.updated',
   'charge.dispute.closed',

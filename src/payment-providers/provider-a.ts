@@ -37,7 +37,7 @@ const DEFAULT_BASE_URL = 'https://api.stripe.com';
 /** How long a page lives (contract, "Limits"). */
 const PAGE_VALIDITY_MS = HOUR_MS;
 const LISTED_AT_ONCE = 100;
-/** HTTP statuses that refuse a single refund and do not put the business's account into question. */
+/** HTTP statuses that refuse a single refund, and do not mean that the business's account is blocked. */
 const REFUND_REFUSALS = new Set([400, 402, 404]);
 
 /** The provider's parameters that carry a payer's input. */

@@ -47,7 +47,7 @@ const refundSchema = z.object({
 });
 type Transaction = z.infer<typeof transactionSchema>;
 
-/** Reads an answer of provider_b by a schema. @throws PaymentProviderUnavailable when it is not what it should be. */
+/** Parses an answer of provider_b with a schema. @throws PaymentProviderUnavailable if the answer does not match the schema */
 export function readAnswer<T>(schema: z.ZodType<T>, answer: unknown): T {
   const parsed = schema.safeParse(answer);
   if (!parsed.success) throw new PaymentProviderUnavailable('provider_b', 'unreadable');
@@ -72,8 +72,8 @@ function parsedOrNull(text: string): unknown {
 }
 
 /**
- * The amount without fees that the payer bears: `amount` then includes them, and `requested_amount` is the price. Any other
- * difference is returned unchanged and so does not match the price.
+ * The paid amount without the provider's fees. If the payer pays the fees, `amount` includes them, and `requested_amount` is the
+ * price. If the surplus exceeds the fees, the result is `amount`, which does not match the price.
  */
 function paidAmount({ amount, requested_amount: requested, fees }: Transaction): number {
   const surplus = amount - (requested ?? amount);
@@ -104,10 +104,10 @@ const UNDER_WAY: ReadonlySet<string> = new Set(['pending', 'processing', 'queued
 
 /** How long to wait for a payment on a page. The provider's pages do not expire. */
 export const LONGEST_PAGE_MS = DAY_MS;
-/** Lists of payments go back this long, to find late payments on pages opened earlier. */
+/** Lists of payments begin this long before the requested time, to find late payments on pages opened earlier. */
 export const LATEST_PAYMENT_MS = 30 * DAY_MS;
 
-/** The total that a payer paid, in the provider's unit, including fees that the payer bore. */
+/** The total that a payer paid, in the provider's unit, including any provider's fees that the payer paid. */
 export const grossOf = (answer: unknown): number => readAnswer(transactionSchema, answer).amount;
 
 /** The ID of an object in a list; the object itself if it has none. */

@@ -53,7 +53,7 @@ const openedSchema = z.object({
 });
 const balancesSchema = z.array(z.object({ currency: z.string() }));
 
-/** The country of each currency that the provider serves in one country only; it takes dollars in several. */
+/** The country of each currency that the provider takes in one country only. Dollars are missing: it takes them in several. */
 const COUNTRY_OF_CURRENCY: ReadonlyMap<string, string> = new Map([
   ['egp', 'EG'],
   ['ghs', 'GH'],
@@ -92,7 +92,7 @@ function refundRefusal(fault: unknown): RefundResult {
 export function createProviderB(options: AdapterOptions): PaymentProvider {
   const http = createProviderBHttp(options.baseUrl ?? DEFAULT_BASE_URL, options.timeoutMs ?? TIME_LIMITS.providerMs);
 
-  /** No call describes the account. Its balances show that the key works, and which currencies the account takes. */
+  /** The API has no call that describes an account. Its balances show that the key works, and which currencies it takes. */
   async function describeAccount({ secretKey }: ProviderCredentials): Promise<AccountDescription> {
     const answer = await http.call({ method: 'GET', path: '/balance', secretKey });
     const held = readAnswer(balancesSchema, answer).map(({ currency }) => currency.toLowerCase());
@@ -110,7 +110,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     const body = initializeBody(request);
     const answer = await http.call({ method: 'POST', path: '/transaction/initialize', secretKey, body });
     const opened = readAnswer(openedSchema, answer);
-    // The page is found by its reference: with another one it would be lost.
+    // The service finds a page by its reference: a page with another reference would be lost.
     if (opened.reference !== request.reference) throw new PaymentProviderUnavailable(NAME, 'unreadable');
     return {
       provider: NAME,
@@ -173,7 +173,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
   const verify = ({ secretKey }: ProviderCredentials, reference: string): Promise<unknown> =>
     http.call({ method: 'GET', path: `/transaction/verify/${encodeURIComponent(reference)}`, secretKey });
 
-  /** @param amount in the provider's unit; if absent, all that was paid, with the payer's fees */
+  /** @param amount in the provider's unit; if absent, all that was paid, with the fees that the payer paid */
   async function askRefund({ secretKey }: ProviderCredentials, request: RefundRequest, amount?: number) {
     const note = { merchant_note: `Refund of ${request.attemptId}` };
     const body = { transaction: request.reference, ...note, ...(amount === undefined ? {} : { amount }) };

@@ -14,7 +14,7 @@ export interface AccountDescription {
   readonly accountId: string | null;
   /** The account may take payments. */
   readonly ready: boolean;
-  /** ISO 3166-1 alpha-2, upper case; null where the provider does not say. */
+  /** ISO 3166-1 alpha-2, upper case; null if the provider does not report the country. */
   readonly country: string | null;
   /** The currencies of our table for the provider that the account also supports; lowercase, sorted. */
   readonly supportedCurrencies: readonly string[];
@@ -22,8 +22,8 @@ export interface AccountDescription {
 }
 
 /**
- * All input of a provider's page. It is stored before the call, so that a retry sends the same bytes: provider_a refuses a
- * known idempotency key with a different request.
+ * All input for creating a provider's page. It is stored before the call, so that a retry sends the same bytes: provider_a refuses
+ * a known idempotency key with a different request.
  */
 export interface CheckoutRequest {
   readonly attemptId: string;
@@ -53,13 +53,13 @@ export interface CheckoutPage {
 
 export interface CheckoutHandle {
   readonly reference: string;
-  /** The newest page; null before the provider has answered with one. */
+  /** The newest page; null before the provider has returned a page. */
   readonly page: CheckoutPage | null;
 }
 
-/** A payment as the provider reports it. `paymentMismatch` compares it with what was asked for. */
+/** A payment as the provider reports it. `paymentMismatch` compares it with the requested payment. */
 export interface ProviderPayment {
-  /** In the currency's smallest unit; null for an amount that this service cannot ask for, and so equals no price. */
+  /** In the currency's smallest unit; null if not convertible into that unit: such an amount equals no price. */
   readonly amountMinor: number | null;
   readonly currency: string;
   readonly reference: string | null;
@@ -100,7 +100,7 @@ export interface ListedPayment {
   readonly providerPaymentId: string;
   /** The attempt that the payment names, known to this service or not; null for a sale of another shop. */
   readonly attemptId: string | null;
-  /** In the currency's smallest unit; null for an amount that this service cannot ask for. */
+  /** In the currency's smallest unit; null if not convertible into that unit. */
   readonly amountMinor: number | null;
   readonly currency: string;
   /** In the provider's words. */
@@ -114,7 +114,7 @@ export interface ListedPayment {
 
 /** An unreadable row of a provider's list. The list has all sales of the merchant, so most such rows are not ours. */
 export interface OddRow {
-  /** Every text and number in the row: one of them would name our payment. */
+  /** Every text and number in the row: if the row is our payment, one of them names it. */
   readonly names: readonly string[];
 }
 
@@ -133,7 +133,7 @@ export function oddRow(row: unknown): OddRow {
   return { names: [...names, ...names.flatMap((name) => name.match(/pay_[0-9a-z]{22}/g) ?? [])] };
 }
 
-/** `amountMinor` is the refund's own amount: more than the price if the payer also bore the provider's fees. */
+/** `amountMinor` is the refund's own amount: more than the price if the payer also paid the provider's fees. */
 export type RefundResult = { readonly amountMinor?: number | null } & (
   | { readonly kind: 'refunded'; readonly refundId: string | null }
   | { readonly kind: 'pending'; readonly refundId: string }
@@ -195,7 +195,7 @@ export interface ListedReversal {
   readonly status: 'pending' | 'done' | 'failed';
   readonly providerPaymentId: string | null;
   readonly reference: string | null;
-  /** In the currency's smallest unit; null for an amount that this service cannot ask for. */
+  /** In the currency's smallest unit; null if not convertible into that unit. */
   readonly amountMinor: number | null;
 }
 
@@ -246,7 +246,7 @@ export interface ProviderKind {
   readonly pageLifeMs: number;
   /** The fields of `CheckoutPage` that callers see, with their descriptions for the API document. */
   readonly pageView: z.ZodObject;
-  /** Fields of a rehearsal's page that stand in for the provider's IDs. */
+  /** The fields of a rehearsal's page that replace the provider's IDs. */
   rehearsedPage(id: string): Readonly<Record<string, string>>;
   connect(options: AdapterOptions): PaymentProvider;
 }
@@ -267,7 +267,7 @@ export interface PaymentProvider {
   readCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
   /** Closes an unpaid page, if the provider supports that. @returns the page's state afterwards */
   expireCheckout?(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
-  /** Refunds the rest of a payment, with the fees that the payer bore. Idempotent: a repeat for the same attempt never pays twice. */
+  /** Refunds the rest of a payment, with the fees that the payer paid. Idempotent: a repeat for the same attempt never pays twice. */
   refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult>;
   /** Reads the present state of a refund that was `pending`. */
   readRefund(credentials: ProviderCredentials, refundId: string): Promise<RefundResult>;
@@ -330,7 +330,7 @@ export class PaymentProviderRefused extends Error {
   }
 }
 
-/** Judges by the codes of both providers. A 401 or 403 concerns the account unless its code is about an amount, currency or parameter. */
+/** Whether a refusal concerns the account: 401 and 403 do, and codes about accounts or keys; codes about the payment do not. */
 function isAboutAccount(status: number, code: string | null): boolean {
   if (code !== null && /amount|currency|parameter/.test(code)) return false;
   return (
@@ -387,7 +387,7 @@ interface ExpectedPayment {
 
 export type PaymentMismatch = 'reference' | 'attempt' | 'amount' | 'currency' | 'livemode';
 
-/** The first difference between a payment and what was asked for; null if there is none. Only then may it be fulfilled. */
+/** The first difference between a payment and the expected payment. Only without a difference (null) may it be fulfilled. */
 export function paymentMismatch(payment: ProviderPayment, expected: ExpectedPayment): PaymentMismatch | null {
   if (payment.reference === null || !expected.references.includes(payment.reference)) return 'reference';
   if (payment.attemptId !== null && payment.attemptId !== expected.attemptId) return 'attempt';

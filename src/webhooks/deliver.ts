@@ -23,13 +23,13 @@ import { openSecret, signMessage } from './signature.ts';
 type DeliverDeps = RecordDeps & Pick<Deps, 'db' | 'log' | 'secrets'>;
 
 const PER_PROCESS = 200;
-/** Concurrent deliveries of all endpoints without known quick answers, so that slow receivers never take all `PER_PROCESS` places. */
+/** Limit of concurrent deliveries to endpoints not yet known to answer quickly: slow receivers must not use up `PER_PROCESS`. */
 const PER_PROCESS_UNPROVEN = 150;
 /** Limit of deliveries under way plus outcomes not yet stored. */
 const MAX_RUNNING = 3 * PER_PROCESS;
 /** Most endpoints that one process holds. */
 const MAX_QUEUES = 1_000;
-/** Duration of a hold (the lease of an endpoint): over two exchanges, yet others take over from a killed sender within a minute. */
+/** Duration of a hold (the lease of an endpoint): longer than two exchanges, but expired within a minute after a sender's crash. */
 const HOLD_MS = 45 * SECOND_MS;
 const RENEW_BEFORE_MS = 30 * SECOND_MS;
 const LOOK_AGAIN_MS = 200;
@@ -129,7 +129,7 @@ export class WebhookSender {
     const nowMs = monotonicMs();
     for (const queue of this.#queues.values()) {
       queue.wake(nowMs);
-      // The hold ended: nothing was due for a while, or another sender has taken it.
+      // The hold ended: nothing was due for a while, or another sender has taken the endpoint.
       if (queue.heldUntil <= nowMs && !queue.isAtWork) this.#queues.delete(queue.endpointId);
     }
     const queues = [...this.#queues.values()];

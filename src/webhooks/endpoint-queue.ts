@@ -7,14 +7,14 @@ const FIRST_CONCURRENCY = 3;
 /** Concurrency after a slow answer, so that a slow receiver takes few of the places that all endpoints share. */
 const SLOW_CONCURRENCY = 1;
 const SLOW_MS = 3_000;
-/** After this many failures in a row an endpoint gets one message at a time, with a rest after each, until a message arrives. */
+/** After this many failures in a row, an endpoint gets one message at a time, with a rest after each, until a delivery succeeds. */
 const FAILURES_TO_PROBE = 3;
-/** Length of the rest, by failures in a row. Each failure is a commit, and a thousand messages to dead receivers saturated the disk. */
+/** Length of the rest, by failures in a row. Each failure costs a commit: a thousand messages to dead receivers saturated the disk. */
 const RESTS: readonly (readonly [failures: number, restMs: number])[] = [
   [30, 5_000],
   [10, 1_000],
 ];
-/** Most outcomes of one endpoint that are not yet stored: after a sender is killed, up to so many deliveries are sent twice. */
+/** Limit of outcomes of one endpoint that are not yet stored: after a sender's crash, at most this many deliveries are sent twice. */
 const MAX_UNNOTED = 20;
 /** Deliveries that are read ahead for an endpoint at full concurrency. */
 const READ_AHEAD = 120;
@@ -63,7 +63,7 @@ export class EndpointQueue {
     return this.mayHaveMore && this.waiting.length < this.#concurrency;
   }
 
-  /** How many due deliveries to read: the result also contains deliveries under way and not yet stored. */
+  /** How many due deliveries to read: the result also contains deliveries under way, and those whose outcome is not yet stored. */
   get wanted(): number {
     return (
       this.underWay.size + this.unnoted.size + (this.#concurrency === MAX_CONCURRENCY ? READ_AHEAD : this.#concurrency)
@@ -116,7 +116,7 @@ export class EndpointQueue {
   }
 }
 
-/** Queues that can begin a delivery. After its turn a queue goes to the end. */
+/** The queues that can begin a delivery, in the order of their turns. After its turn a queue goes to the end. */
 export class RoundRobin {
   readonly #proven = new Set<EndpointQueue>();
   readonly #unproven = new Set<EndpointQueue>();

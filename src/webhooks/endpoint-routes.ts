@@ -42,8 +42,8 @@ interface SeenEvent {
 }
 
 /**
- * Finds the event that a code or ID names, if the account may see it. Events are in src/voting-events, which this folder may not
- * import: `src/app.ts` hands this in.
+ * Finds the event that a code or ID names, if the account may see it. `src/app.ts` passes the function, because this folder may
+ * not import src/voting-events.
  */
 type FindSeenEvent<Found> = (accountId: string, reference: string) => Promise<Found>;
 

@@ -28,7 +28,7 @@ const REASONS: Readonly<Record<DisabledReason, string>> = {
   url_not_allowed: 'its address is not one that may be called',
 };
 
-/** Disables a failing endpoint and mails its owner. Its pending deliveries resume when it is switched on again. */
+/** Disables a failing endpoint and mails its owner. Pending deliveries resume when the endpoint is switched on again. */
 async function disableEndpoint(
   tx: Transaction,
   deps: RecordDeps,
@@ -118,7 +118,7 @@ const FAILURES_TO_DISABLE = 10;
 const SILENCE_TO_DISABLE_MS = 72 * HOUR_MS;
 const PATIENT_STATUSES = new Set([429, 502, 503, 504]);
 
-/** The pause that Retry-After (seconds or a date) asks for, in ms; undefined if absent, invalid, or not with a patient status. */
+/** The pause that Retry-After (seconds or a date) requests, in ms; undefined without a valid header and a `PATIENT_STATUSES` status. */
 function retryAfterMs({ status, retryAfter }: PostOutcome, nowMs: number): number | undefined {
   if (status === null || !PATIENT_STATUSES.has(status) || retryAfter === null) return undefined;
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * SECOND_MS;
@@ -126,7 +126,7 @@ function retryAfterMs({ status, retryAfter }: PostOutcome, nowMs: number): numbe
   return Number.isNaN(at) ? undefined : Math.max(at - nowMs, 0);
 }
 
-/** Stores a failed attempt, plans the next one, and disables the endpoint if its receiver counts as gone. */
+/** Stores a failed attempt, plans the next one, and disables the endpoint after 410, a forbidden address or a long outage. */
 export async function noteFailure(
   tx: Transaction,
   deps: RecordDeps,

@@ -112,7 +112,7 @@ function postMessage(
 
 export interface PostOutcome {
   readonly status: number | null;
-  /** Why there is no answer, as one word; null if there is one. */
+  /** Why there is no answer, as one word; null if there is an answer. */
   readonly error: string | null;
   readonly body: string | null;
   readonly retryAfter: string | null;
@@ -168,7 +168,7 @@ const guardedLookup =
     });
   };
 
-/** Connects as undici does, but never to a refused address. Node calls no lookup for a literal IP address, so it is checked here. */
+/** Connects as undici does, but never to a refused address. Literal IP addresses are checked here: Node calls no lookup for them. */
 function guardedConnector(reach: WebhookReach, resolve: Resolve): buildConnector.connector {
   const options = { timeout: TIME_LIMITS.webhookConnectMs, allowH2: false };
   const inside = buildConnector(options);

@@ -39,7 +39,7 @@ export async function listNewestDeliveries(db: Database, limit: number): Promise
 }
 
 /**
- * Sends a message to an endpoint again, whatever its status; the message keeps its ID.
+ * Sends a message to an endpoint again, whatever the status of its delivery; the message keeps its ID.
  * @throws ApiError `not_found`, 409 `endpoint_disabled`
  */
 export async function resendMessage(db: Database, endpointId: string, messageId: string): Promise<void> {

@@ -33,7 +33,7 @@ export class OwnInbox {
   }
 }
 
-/** How old a message may be: what Standard Webhooks advises. */
+/** Largest difference between a message's time and the present, as Standard Webhooks advises. */
 const TOLERANCE_MS = 5 * MINUTE_MS;
 
 /** The outcome of a receiver's verification of a message, and the endpoint that sent the message. */

@@ -4,7 +4,7 @@ import { type Database, valuesOf } from '#src/database/client.ts';
 /** Minimum time between two `ballot.confirmed` messages of an event (completions 8.1). */
 const PAUSE_MS = 5_000;
 
-/** @param events IDs of events, as an SQL array @returns IDs of events whose last message is younger than `PAUSE_MS` */
+/** @param events IDs of events, as an SQL array @returns IDs to try again later: their last message is younger than `PAUSE_MS` */
 async function announce(db: Database, events: SQL): Promise<string[]> {
   const { rows } = await db.execute<{ id: string }>(
     sql`SELECT id FROM announce_ballots(${events}, ${PAUSE_MS}) AS a (id)`,
@@ -33,7 +33,7 @@ export async function publishAllBallots(db: Database): Promise<void> {
   }
 }
 
-/** Queues `ballot.confirmed` for events of which this process confirmed ballots, at most once in 5 s each. No new ballots, no query. */
+/** Queues `ballot.confirmed` for events whose ballots this process confirmed, at most once in 5 s each. No query if none were. */
 export class BallotPublisher {
   readonly #db: Database;
   #grown = new Set<string>();

@@ -13,7 +13,7 @@ export interface RecordDeps {
 interface DomainEvent {
   readonly change: Change;
   readonly type: EventType;
-  /** The same object that the API returns. Never a voter key, a confirmation code or a choice. */
+  /** The same object that the API returns. Must not contain a voter key, a confirmation code or a choice. */
   readonly data: unknown;
 }
 

@@ -126,7 +126,7 @@ export interface DeliveredNote {
   readonly responseBody: string | null;
 }
 
-/** A newer success is stored only if the stored one is this old, so that most successes do not update the endpoint's row. */
+/** A success updates an endpoint's row only after failures, or if `last_success_at` is older than this: most cause no write. */
 const SUCCESS_NOTED_MS = 60_000;
 
 const NOTE_DELIVERED = `
@@ -149,7 +149,7 @@ const NOTE_DELIVERED = `
 
 /** Stores successful deliveries, many in one statement. */
 export async function noteDelivered(pool: Pool, notes: readonly DeliveredNote[]): Promise<void> {
-  // Not a prepared statement: each run is planned for the present size of the table. Batches are few.
+  // Not a prepared statement, so that each run is planned for the present size of the table. Batches are few, so planning is cheap.
   await pool.query(NOTE_DELIVERED, [
     notes.map(({ deliveryId }) => deliveryId),
     notes.map(({ endpointId }) => endpointId),

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Secrets } from '#src/platform/secrets.ts';
 
-/** Standard Webhooks 1.0: `whsec_` and the key in base64. */
+/** A secret is `whsec_` and the key in base64 (Standard Webhooks 1.0). */
 const SECRET_PREFIX = 'whsec_';
 const KEY_BYTES = 32;
 
@@ -15,8 +15,8 @@ export function secretHintOf(secret: string): string {
 }
 
 /**
- * The headers that prove a message: one signature for each secret, the newest first.
- * @param timeSeconds of this attempt, Unix seconds
+ * The headers that prove a message's sender: one signature for each secret, in the order of `secrets`.
+ * @param timeSeconds the time of this attempt, Unix seconds
  */
 export function signMessage(secrets: readonly string[], messageId: string, timeSeconds: number, body: string) {
   const signatures = secrets.map((secret) => {
