@@ -3,7 +3,7 @@ import { timeShape, viewer } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { changesSomething, descriptionField, nameField, searchField } from '#src/http/fields.ts';
 
-/** The key that makes names unique: names that people cannot distinguish have the same key. */
+/** The key that makes names unique: names that differ only in case or in compatible characters (NFKC) have the same key. */
 export const nameKeyOf = (name: string): string => name.normalize('NFKC').toLowerCase();
 
 const groupFields = z.object({ name: nameField(), description: descriptionField() });

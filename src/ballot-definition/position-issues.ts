@@ -13,7 +13,7 @@ type PositionBody = z.output<typeof updatePositionBody>;
 /**
  * Issues of a position's settings that the schema of the body cannot find.
  * @param before the position before the change; undefined for a new one
- * @param isFaulty whether a field was sent in a wrong form; such a field is not checked against others
+ * @param isFaulty whether a field was sent in a wrong form; such a field is not compared with other fields
  */
 export async function positionBodyIssues(
   executor: Executor,

@@ -126,7 +126,7 @@ function valuesOfCells(
   return { values: grouped.values, issues: [...issues, ...grouped.issues] };
 }
 
-/** The values of a line of JSON, with the fields of the API or with a group's name in `group`. */
+/** The values of a line of JSON, with the fields of the API; `group` may hold a group's name instead of `groupId`. */
 function valuesOfJson(row: Values, groups: Groups): RowValues {
   const { group, line: _line, reason: _reason, ...values } = row;
   if (group === undefined || group === null) return { values, issues: [] };

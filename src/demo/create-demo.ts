@@ -98,7 +98,7 @@ const PRICE = { amountMinor: 500, currency: 'usd' };
 
 const ROLES: readonly ReferendumRole[] = ['yes', 'no', 'abstain'];
 const VOTER = 'Vera';
-/** These 36 vote before the demo is shown. The late voters and Vera, the last four of the roll of 40, have not voted. */
+/** These 36 voters vote before the demo is shown. The late voters and Vera, the last four of the roll of 40, have not voted. */
 const FIRST_VOTERS =
   'Ada Ben Chen Dara Emil Fatou Gita Hugo Ines Jonas Kofi Lena Mei Noor Omar Pia Quinn Rosa Sami Tova Uma Viktor Wanda Xenia Yara Zeno Anouk Bola Cleo Dario Esra Finn Greta Hana Ivo Jana';
 const LATE_VOTERS = 'Kaya Luis Mira';

@@ -15,7 +15,7 @@ import { voteCallerOf } from '#src/voting-events/access.ts';
 import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 import type { EmptyDemo, MadePosition, Receipt } from './create-demo.ts';
 
-/** How many of the 36 ballots are sealed into the log at once. Four stay queued: the next ballot makes five, which a job seals. */
+/** How many of the 36 ballots are in the log when the demo is shown. Four stay queued: with the next ballot, a job seals five. */
 const SEALED = 32;
 const SEAL_TRIES = 50;
 const SEAL_PAUSE_MS = 100;

@@ -27,7 +27,7 @@ export const clusterUrl = (port: number, password: string, database: string = DA
 
 const passwordFile = (home: string): string => path.join(home, 'password');
 
-/** The password of a home's database. @throws when it is lost, or belongs to another user. */
+/** The password of a home's database. @throws an Error if its file is missing, or belongs to another user */
 export async function readPassword(home: string): Promise<string> {
   try {
     return (await readFile(passwordFile(home), 'utf8')).trim();

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { hasCode, unless } from '#src/platform/files.ts';
 
-/** What the process that holds a home's lock writes about itself; `port` once its server takes connections. */
+/** The holder of the lock of a home (a database's folder), as the holder writes it; `port` once its server takes connections. */
 const ownerSchema = z.object({
   pid: z.int().positive(),
   purpose: z.enum(['service', 'command']),

@@ -39,7 +39,7 @@ function unprivilegedAccounts(): ServerUser[] {
     .map(({ uid, gid }) => ({ uid, gid }));
 }
 
-/** Tries if a program exits with status 0 as that user: file modes, ACLs, mount options and libraries can each prevent it. */
+/** Runs a program as that user, to see if it exits with status 0: file modes, ACLs, mount options or libraries can prevent it. */
 export function canRun(program: string, args: readonly string[], user: ServerUser | undefined): boolean {
   const { status } = spawnSync(program, args, { ...user, cwd: '/', env: SERVER_ENVIRONMENT, stdio: 'ignore' });
   return status === 0;

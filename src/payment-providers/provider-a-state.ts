@@ -119,7 +119,7 @@ interface SessionReading {
 /**
  * Reads a Checkout Session. The payment status takes precedence over the page's status, because money for a page that has
  * expired since is still money.
- * @throws PaymentProviderUnavailable when the answer cannot be read.
+ * @throws PaymentProviderUnavailable if the answer does not match the schema
  */
 export function readSession(answer: unknown): SessionReading {
   const session = readAnswer(sessionSchema, answer);

@@ -116,7 +116,7 @@ export const identityOf = (listed: unknown): unknown => z.object({ id: idSchema 
 /**
  * Reads a transaction from `verify`. A failed transaction may still be paid, because the payer can try another card on the same
  * page until `LONGEST_PAGE_MS` is over.
- * @throws PaymentProviderUnavailable when it cannot be read.
+ * @throws PaymentProviderUnavailable if the answer does not match the schema
  */
 export function readTransaction(answer: unknown, nowMs: number): ProviderState {
   const transaction = readAnswer(transactionSchema, answer);

@@ -73,7 +73,7 @@ function noticeOf(parsed: ProviderEvent, rawBody: Uint8Array): WebhookNotice {
   };
 }
 
-/** Whether provider_b sent these bytes to this business. They contain no time of signing, so only the event key stops a replay. */
+/** Whether provider_b sent these bytes to this business. No time of signing is in the bytes: only the event key stops a replay. */
 export function verifyWebhookB(
   credentials: ProviderCredentials,
   rawBody: Uint8Array,

@@ -16,7 +16,7 @@ export interface AccountDescription {
   readonly ready: boolean;
   /** ISO 3166-1 alpha-2, upper case; null if the provider does not report the country. */
   readonly country: string | null;
-  /** The currencies of our table for the provider that the account also supports; lowercase, sorted. */
+  /** The currencies that both the account and this service's table for the provider support; lowercase, sorted. */
   readonly supportedCurrencies: readonly string[];
   readonly livemode: boolean;
 }
@@ -91,7 +91,7 @@ export type ProviderState =
 
 export interface RefundRequest extends RefundedPayment {
   readonly attemptId: string;
-  /** When the provider last refused, if it did. A provider that replays answers by idempotency key then needs a new key. */
+  /** When the provider last refused this refund, if ever: a provider that replays answers by idempotency key then needs a new key. */
   readonly refusedAtMs?: number | undefined;
 }
 
@@ -161,7 +161,7 @@ const REFUND_WEIGHT: Readonly<Record<RefundResult['kind'], number>> = {
 export interface PaymentRefunds {
   /** The refund of the whole payment, as one refund or as parts that add up to it; null if there is none. */
   readonly whole: RefundResult | null;
-  /** The sum that partial refunds returned while it is less than the whole, in the currency's smallest unit. */
+  /** The sum that partial refunds returned, in the currency's smallest unit; 0 if `whole` covers the payment. */
   readonly partMinor: number;
 }
 
@@ -191,7 +191,7 @@ export function summariseRefunds(refunds: readonly RefundResult[], amountMinor: 
 /** A refund or dispute in a provider's list, begun by the merchant, the payer or this service. */
 export interface ListedReversal {
   readonly kind: 'refund' | 'dispute';
-  /** `failed`: no money went back, or it returned to the merchant. */
+  /** `failed`: the payer received no money back, or the money returned to the merchant. */
   readonly status: 'pending' | 'done' | 'failed';
   readonly providerPaymentId: string | null;
   readonly reference: string | null;
