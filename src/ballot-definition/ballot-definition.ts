@@ -109,7 +109,7 @@ async function readBallotDefinition(tx: Transaction, event: VotingEvent): Promis
 /** Whether SQL outside the service changed a definition or its event. */
 type IsForged = (db: Database, definition: BallotDefinition) => Promise<boolean>;
 
-/** Whether a cached definition is at least as new as the event. If only the ends differ, SQL outside the service moved the end. */
+/** Whether a cached definition is at least as new as the event: not if only the end of voting differs, which other SQL has moved. */
 const isAsNew = (kept: BallotDefinition, event: VotingEvent): boolean =>
   kept.event.definitionVersion > event.definitionVersion ||
   (kept.event.definitionVersion === event.definitionVersion && endsOf(kept.event) === endsOf(event));
@@ -206,7 +206,7 @@ export const loadPublicBallotDefinition = (deps: Pick<Deps, 'events' | 'definiti
 export const listGroupIds = async (executor: Executor, eventId: string): Promise<Set<string>> =>
   new Set((await listGroups(executor, eventId)).map((group) => group.id));
 
-/** IDs of groups that keep their voters: existing groups, and groups of positions, which only SQL outside the service deletes. */
+/** IDs of groups that keep their voters: groups not deleted, and groups that a position requires, even if other SQL deleted them. */
 export async function listKeptGroupIds(executor: Executor, eventId: string): Promise<string[]> {
   const asked = (await listPositions(executor, eventId)).flatMap(({ groupId }) => groupId ?? []);
   return [...(await listGroupIds(executor, eventId)), ...asked];

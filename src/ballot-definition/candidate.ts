@@ -59,7 +59,7 @@ export const listCandidatesQuery = z.strictObject({
   status: candidateStatus.optional(),
 });
 
-/** Accepts checkout URLs, but ignores them if the event asks for no payment. */
+/** The body of a registration. It may contain checkout URLs, which are ignored if the event requires no payment. */
 export const registerCandidateBody = (embedded: boolean) =>
   z.strictObject({
     returnUrl: returnUrlField(embedded).optional().describe('Where a payer comes back to.'),

@@ -56,7 +56,7 @@ const viewDeleted = ({ id, name }: { readonly id: string; readonly name: string 
 
 /**
  * Queues the deletion of a position, candidate or group (202): this transaction marks the row, which hides it from every
- * reader; a job removes it within seconds. Candidates that stood for no other position are deleted too. Webhooks report
+ * reader; a job deletes the row within seconds. Candidates that stood for no other position are deleted too. Webhooks report
  * these candidates, and the candidates that lost a position or their group.
  * @throws ApiError 404; 409 `event_has_ballots`, `results_final`; 409 `group_in_use` for a group that a position requires
  */
@@ -101,7 +101,7 @@ export async function queueDeletion(
   return queued(id);
 }
 
-/** Refuses to delete a group that a position requires, or a row that a registration has paid for. @throws ApiError 409 */
+/** Refuses to delete a group that a position requires, or a row that a paid registration refers to. @throws ApiError 409 */
 async function requireUnused(tx: Transaction, eventId: string, kind: DeletedPart, id: string): Promise<void> {
   if (kind === 'groups') {
     const positionIds = (await listPositions(tx, eventId, { groupId: id })).map((position) => position.id);

@@ -162,7 +162,7 @@ export const rulesShape = z.object({
   approvalQuorum: fractionShape.nullable(),
 });
 
-/** A share that must be exceeded. */
+/** The share of the weight that a winner must exceed. */
 export const majorityShape = z
   .object({ numerator: z.int(), denominator: z.int() })
   .meta({ id: 'Majority', examples: [{ numerator: 1, denominator: 2 }] });

@@ -16,7 +16,7 @@ export type TopUpDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing'>;
 /** Rows of each kind that one event may have (contract, "Limits"). */
 export const CAPS = { positions: 100, candidates: 1_000, groups: 200, sponsors: 1_000 } as const;
 
-/** Counts rows if one more fits. Call with the event locked, so that no race can exceed the cap. @throws ApiError 422 `plan_limit` */
+/** Requires room for one more row; returns the count. The event must be locked against races. @throws ApiError 422 `plan_limit` */
 export async function requireRoom(
   tx: Transaction,
   kind: Exclude<keyof typeof CAPS, 'candidates'>,
@@ -99,7 +99,7 @@ function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: numbe
   ];
 }
 
-/** @throws ApiError 403 `plan_feature` when credits would be sold, and the plan has no paid features */
+/** @throws ApiError 403 `plan_feature` if the position would sell credits, but the plan has no paid features */
 export function requireTopUp({ plans }: TopUpDeps, { ownerPlan }: Organizer, topUp: object | null | undefined): void {
   if (topUp != null) requireFeature(plans[ownerPlan], 'paid_features');
 }

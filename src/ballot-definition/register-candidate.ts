@@ -60,7 +60,7 @@ interface RegistrationOrigin {
   readonly paymentAttemptId?: string;
   /** The event as the request read it: if a rehearsal has begun or ended since, the registration is refused. */
   readonly read?: VotingEvent;
-  /** Whether the payment belongs to a rehearsal. The end of a rehearsal keeps candidates that were paid with real money. */
+  /** Whether the payment belongs to a rehearsal. The end of a rehearsal keeps candidates whose registration cost real money. */
   readonly rehearsal?: boolean;
 }
 

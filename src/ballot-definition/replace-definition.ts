@@ -59,7 +59,7 @@ const inDocument =
 
 /**
  * Makes a draft exactly what a document says (completions 10.6).
- * @throws ApiError 409 `not_a_draft`, 409 `event_has_ballots`; 422 with all that is wrong; 409 `code_in_use`
+ * @throws ApiError 409 `not_a_draft`, 409 `event_has_ballots`; 422 with all issues; 409 `code_in_use`
  */
 export async function replaceDefinition(
   tx: Transaction,

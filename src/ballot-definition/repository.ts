@@ -140,7 +140,7 @@ export async function countStanding(executor: Executor, eventId: string): Promis
   return new Map(rows.map(({ position, standing }) => [position, standing]));
 }
 
-/** Referendums without a candidate on the ballot. */
+/** IDs of the referendums that have no approved candidate. */
 export async function listBareReferendums(tx: Transaction, eventId: string): Promise<string[]> {
   const { rows } = await tx.execute<{ id: string }>(sql`
     SELECT p.id FROM positions p WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL AND p.voting_method = 'referendum'
@@ -290,9 +290,9 @@ export async function countRows(
 interface CandidateCounts {
   readonly all: number;
   readonly organizers: number;
-  /** Registrations that were not rejected. */
+  /** The number of self-registered candidates that were not rejected. */
   readonly registrations: number;
-  /** Approved and withdrawn candidates. */
+  /** The number of approved and withdrawn candidates. */
   readonly standing: number;
 }
 

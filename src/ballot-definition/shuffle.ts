@@ -37,7 +37,7 @@ export function pickOrder(seed: string | undefined, eventId: string): string {
     .toString('hex');
 }
 
-/** Shuffles items (Fisher–Yates). Position and name determine the order, on every server and after every restart. */
+/** Shuffles items (Fisher–Yates). `positionId` and `order` determine the result, on every server and after every restart. */
 export function inOrder<Item>(items: readonly Item[], positionId: string, order: string): Item[] {
   const below = numbersFrom(positionId, order);
   const shuffled = [...items];

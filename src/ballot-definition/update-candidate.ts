@@ -44,7 +44,7 @@ const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status
 
 /**
  * Changes a candidate. Once ballots exist, a candidate leaves only as `withdrawn`: its votes stay, but ranked tallies skip it.
- * @throws ApiError 404; 422; 409 as `LIFE` says
+ * @throws ApiError 404; 422; 409 if the event's phase forbids the change (`LIFE` in voting-events/lifecycle.ts)
  */
 export async function changeCandidate(
   tx: Transaction,
@@ -71,7 +71,7 @@ export async function changeCandidate(
   const nowMs = event.lockedAt;
   const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
   const renewed = await renewBallotDefinition(tx, eventId, nowMs);
-  // The minimum of choices depends on the candidates. Logged now, because the log's job could miss a withdrawal and return.
+  // Logs the change now, because it can change the minimum of choices: the log's job could miss a withdrawal and return.
   if (changed.status !== undefined) await deps.logRecorder.record(tx, renewed);
   const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;
   const change = differenceOf(before, after);

@@ -99,11 +99,11 @@ interface FailedTry {
   readonly tries: number;
   /** The receiver answered 429, or did not answer in time. */
   readonly slow: boolean;
-  /** The pause that the receiver's Retry-After asks for. */
+  /** The pause that the receiver's Retry-After requests. */
   readonly retryAfterMs: number | undefined;
 }
 
-/** How long to wait after a failed attempt, in ms; undefined after the last. @param random 0 to 1 */
+/** How long to wait after a failed attempt, in ms; undefined after the last attempt. @param random 0 to 1 */
 export function pauseAfter({ tries, slow, retryAfterMs }: FailedTry, random: number): number | undefined {
   const planned = PAUSES_MS[tries - 1];
   if (planned === undefined) return undefined;

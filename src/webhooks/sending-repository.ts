@@ -223,7 +223,7 @@ export async function dropHolds(executor: Executor): Promise<void> {
 const HISTORY_MS = 30 * DAY_MS;
 /** How long an endpoint is kept after its event was deleted: it receives late refunds, with time for every attempt. */
 const RETIRED_MS = 14 * DAY_MS;
-/** Rows deleted by one statement, which then stays well within its time limit. */
+/** Most rows that one statement deletes, so that it stays well within its time limit. */
 const CHUNK = 1_000;
 
 /** Deletes retired endpoints, expired holds, and deliveries that are older than `HISTORY_MS` or of deleted endpoints. */

@@ -26,7 +26,7 @@ export const webhookEndpoints = pgTable(
     secretHint: text('secret_hint').notNull(),
     /** Replaced secrets, encrypted, which also sign until their `until`; newest first. */
     earlierSecrets: jsonb('earlier_secrets').$type<EarlierSecret[]>().notNull().default([]),
-    /** When its voting event was deleted. The endpoint still receives later messages, such as refunds, and is deleted after a while. */
+    /** When its voting event was deleted. The endpoint still receives later messages, such as refunds, until 14 days have passed. */
     retiredAt: timeMs('retired_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
@@ -51,7 +51,7 @@ export const webhookDeliveries = pgTable(
     /** The exact text that is signed and sent. */
     body: text().notNull(),
     status: text().$type<DeliveryStatus>().notNull(),
-    /** Attempts since its creation, or since the last request to send it again. */
+    /** Attempts since the delivery's creation, or since the last request to send it again. */
     tries: integer().notNull().default(0),
     nextTryAt: timeMs('next_try_at').notNull(),
     responseStatus: integer('response_status'),
