@@ -84,7 +84,7 @@ function pollLines({ pollEntries, pollIsPaid }: Demo): string[] {
   ];
 }
 
-/** The port of `npm run example`: the port after the service's is the payment sandbox's. */
+/** The port of `npm run example`, two above the service's: the payment sandbox uses the port between. */
 const examplePort = (port: number): number => port + 2;
 
 /**

@@ -16,7 +16,7 @@ const runFile = promisify(execFile);
 
 export interface Cluster {
   readonly folder: string;
-  /** Appears in the command line of each server process, which even root without CAP_SYS_PTRACE can read. */
+  /** Identifies server processes by their command line, which even root without CAP_SYS_PTRACE can read. */
   readonly name: string;
   readonly password: string;
 }

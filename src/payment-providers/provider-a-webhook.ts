@@ -92,7 +92,7 @@ function signedAt(header: string): number | null {
 
 /**
  * Whether provider_a sent these bytes to this business, within the last five minutes.
- * @param nowMs the service's clock; by default the library would use the process's.
+ * @param nowMs the time by the service's clock; by default the library would use the process's clock
  */
 export function verifyWebhookA(
   credentials: ProviderCredentials,

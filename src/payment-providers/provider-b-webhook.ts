@@ -20,7 +20,7 @@ const dataSchema = z.object({
     .nullish()
     .catch(null),
 });
-// Some events carry a list; such events do not concern our payments.
+// Some events have a list as `data`; such events do not concern payments of this service.
 const eventSchema = z.object({ event: z.string().min(1), data: z.union([dataSchema, z.array(z.unknown())]) });
 type ProviderEvent = z.infer<typeof eventSchema>;
 

@@ -12,7 +12,7 @@ export interface ProviderCredentials {
 
 export interface AccountDescription {
   readonly accountId: string | null;
-  /** The account may take payments. */
+  /** Whether the account may take payments. */
   readonly ready: boolean;
   /** ISO 3166-1 alpha-2, upper case; null if the provider does not report the country. */
   readonly country: string | null;
@@ -86,7 +86,7 @@ export type ProviderState =
   | { readonly kind: 'expired'; readonly refused: boolean }
   /** The payer gave up. Only the service's own page in a rehearsal reports this: a provider's page stays open. */
   | { readonly kind: 'cancelled' }
-  /** The provider does not know the page: the call to create it never arrived. */
+  /** The provider does not know the page: the call to create the page never arrived. */
   | { readonly kind: 'missing' };
 
 export interface RefundRequest extends RefundedPayment {
@@ -208,7 +208,7 @@ export interface MessageTarget {
 
 /** A hint that something happened, not a proof: the receiver then reads the checkout at the provider. */
 export interface WebhookNotice {
-  /** The same for every delivery of one event, and different between events of one account. */
+  /** Identifies the event: the same in every delivery of the event, and different from all other events of the account. */
   readonly eventKey: string;
   /** In the provider's words, for the record. */
   readonly eventType: string;
