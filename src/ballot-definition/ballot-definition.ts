@@ -109,7 +109,7 @@ async function readBallotDefinition(tx: Transaction, event: VotingEvent): Promis
 /** Whether SQL outside the service changed a definition or its event. */
 type IsForged = (db: Database, definition: BallotDefinition) => Promise<boolean>;
 
-/** Whether a cached definition is at least as new as the event: not if only the end of voting differs, which other SQL has moved. */
+/** Whether a cached definition is at least as new as the event. At equal versions, another end means that other SQL changed it. */
 const isAsNew = (kept: BallotDefinition, event: VotingEvent): boolean =>
   kept.event.definitionVersion > event.definitionVersion ||
   (kept.event.definitionVersion === event.definitionVersion && endsOf(kept.event) === endsOf(event));
@@ -159,7 +159,7 @@ export class BallotDefinitionCache {
       : readBallotDefinition(tx, event);
   }
 
-  /** Delays the account's next load after a slow one: alternately changing a large ballot and casting could block the event loop. */
+  /** Loads a definition. A slow load delays the account's next one, because an account could change a large ballot all the time. */
   async #load({ id: eventId, accountId }: VotingEvent): Promise<BallotDefinition | undefined> {
     const began = monotonicMs();
     const loading = this.#read(eventId).finally(() => {

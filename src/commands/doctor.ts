@@ -7,7 +7,7 @@ import { type Finding, failed, found, warned } from '#src/database/check-server.
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { checkpointFolder } from '#src/voting-events/key-places.ts';
 
-/** Free space on the disk of DATA_DIR that causes a warning if there is less: logs and waiting mails could soon fill the disk. */
+/** `doctor` warns below this free space on the disk of DATA_DIR: logs and waiting mails could soon fill the disk. */
 const LEAST_FREE_BYTES = 1024 ** 3;
 const ASK_MS = 5_000;
 /** Local and reserved domains, which have no DNS records. */
