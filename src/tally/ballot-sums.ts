@@ -30,12 +30,12 @@ export class Participation {
 }
 
 /**
- * Most distinct weights with a row of plain integers each. A report multiplies rows × candidates bigints, and the rows of 1,000
- * candidates fill half a megabyte of cache: beyond this number, adding directly into bigints is no slower.
+ * Most distinct weights that get a row of sums in plain numbers. With more rows, adding ballots directly to bigints is no slower: a
+ * report multiplies each row's sums as bigints, and 64 rows of 1,000 candidates already fill half a megabyte of cache.
  */
 const MAX_WEIGHT_ROWS = 64;
 
-/** Sums over the ballots of one weight. `bound` keeps each sum below 2^53 in size. */
+/** Sums over the ballots of one weight. `bound` makes sure that no sum exceeds 2^53 − 1 in size. */
 interface WeightRow {
   readonly weightMicro: bigint;
   readonly heads: Float64Array;
@@ -48,7 +48,7 @@ class CandidateSums {
   readonly #candidates: number;
   readonly #rows = new Map<bigint, WeightRow>();
   #lastRow: WeightRow | undefined;
-  /** Sums that do not fit the rows: of further weights, or beyond 2^53. Created when first needed. */
+  /** Sums of ballots that no row may take: the weight has no row, or the row could exceed 2^53 − 1. Created when first needed. */
   #wide: { readonly heads: bigint[]; readonly weightMicro: bigint[] } | undefined;
 
   constructor(candidates: number) {
@@ -113,8 +113,8 @@ class CandidateSums {
 }
 
 /**
- * A sum of weights in millionths. Most ballots have the same weight as the previous ballot: WeightSum counts these in a plain number,
- * and multiplies when the weight changes or the sum is read. A bigint per ballot would cost more than reading it.
+ * A sum of weights in millionths. Most ballots weigh the same as the previous ballot: WeightSum counts such ballots in a plain number,
+ * and multiplies when the weight changes or the sum is read. Adding a bigint per ballot would take longer than reading the ballot.
  */
 export class WeightSum {
   #sum = 0n;
@@ -139,7 +139,7 @@ export class WeightSum {
 
 /** Which entries a ballot of a summing method may have. */
 export interface BallotRule {
-  /** Most entries, unless the position says otherwise. */
+  /** Most entries, unless the position has `maxSelections`. */
   readonly maxEntries: number;
   /** Value that an answering ballot gives to each candidate it does not name; default 0. */
   readonly leftOut?: number;
@@ -152,7 +152,7 @@ export class BallotSums {
   readonly #position: TallyPosition;
   readonly #check: MarkCheck;
   readonly #values: ValueRange;
-  /** Sums of value − `leftOut`, so that candidates whom a ballot does not name need no addition. */
+  /** Sums of value − `leftOut`: a candidate whom a ballot does not name then adds 0, and needs no addition. */
   readonly #sums: CandidateSums;
   readonly #leftOut: number;
   /** Weight of the ballots that answered. */

@@ -1,12 +1,12 @@
-/** Masks that are added in one step. */
+/** Masks per row that one step adds. */
 const TOGETHER = 8;
-/** Binary digits of a count, which bound the number of masks to 2^31 − 1. */
+/** Binary digits of a count: a row can count at most 2^31 − 1 masks. */
 const PLANES = 31;
 
 /**
  * Counts, per row, how many 32-bit masks have each bit set, for all 32 bits at once: plane n of a row holds the n-th binary digit of
- * its 32 counts (a "vertical counter"). Full adders first add eight masks to each other, three planes deep, which takes a fifth of
- * the time of counting bit by bit.
+ * its 32 counts (a "vertical counter"). Bitwise full adders add eight masks at a time to the three lowest planes. This takes a fifth
+ * of the time of counting bit by bit.
  */
 export class BitCounts {
   /** Masks not added yet: row r, column c is at `r * stride + c`. A row without a mask has 0 there. */
@@ -22,14 +22,14 @@ export class BitCounts {
     this.#planes = new Int32Array(rows * PLANES);
   }
 
-  /** Begins the next set of masks, one a row. @returns the column of `waiting` that they are to be written into */
+  /** Begins the next set of masks, one per row. @returns the column of `waiting` to write these masks to */
   next(): number {
     if (this.#columns === TOGETHER) this.#addWaiting();
     this.#columns += 1;
     return this.#columns - 1;
   }
 
-  /** How many masks of a row had a bit. */
+  /** Number of masks of a row in which a bit was set. */
   count(row: number, bit: number): number {
     if (this.#columns > 0) this.#addWaiting();
     let count = 0;
@@ -72,7 +72,7 @@ export class BitCounts {
       half = fours ^ four1;
       let carried = (fours & four1) | (half & four2);
       planes[at + 2] = half ^ four2;
-      // Carry into the higher planes one by one, as far as a carry is left: rarely far.
+      // Add the carry to the higher planes one by one, until no carry is left; this rarely takes many steps.
       for (let plane = at + 3; carried !== 0; plane += 1) {
         const held = planes[plane] as number;
         planes[plane] = held ^ carried;

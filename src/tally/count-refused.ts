@@ -1,6 +1,6 @@
 /**
- * The count got impossible input: a ballot that its method forbids, or a void without its ballot. Ballots were checked when they were
- * cast, so this is a bug; counting on would publish a wrong result.
+ * The count got impossible input: a ballot that the method forbids, or the removal of a ballot that was never added. Ballots were checked
+ * when cast, so this is a bug, and counting on could publish a wrong result.
  */
 export class CountRefused extends Error {
   constructor(reason: string) {
@@ -14,7 +14,7 @@ export function requireThat(condition: boolean, reason: string): asserts conditi
   if (!condition) throw new CountRefused(reason);
 }
 
-/** Throws unconditionally, for hot loops in which calling `requireThat` per entry would cost too much. @throws CountRefused */
+/** Always throws; for hot loops, in which a call of `requireThat` per entry would be too slow. @throws CountRefused */
 export function refuseCount(reason: string): never {
   throw new CountRefused(reason);
 }

@@ -1,12 +1,12 @@
-/** A candidate's tallies, and the round in which each began, the earliest first. */
+/** A candidate's different tallies, earliest first, and the round from which each tally was held. */
 interface History {
   readonly rounds: number[];
   readonly tallies: bigint[];
 }
 
 /**
- * The candidates' tallies in all rounds so far. Only changes are stored: with a thousand candidates most tallies stay equal in most
- * rounds, and storing whole rounds would fill the memory.
+ * The candidates' tallies in all rounds so far. Only changes are stored: with a thousand candidates, most tallies do not change in most
+ * rounds, and storing every tally of every round would take too much memory.
  */
 export class EarlierRounds {
   readonly #histories: readonly History[];
@@ -16,7 +16,7 @@ export class EarlierRounds {
     this.#histories = Array.from({ length: candidates }, () => ({ rounds: [], tallies: [] }));
   }
 
-  /** Adds the next round. A candidate that is no longer listed is never asked for again. */
+  /** Adds the next round. @param listed the candidates whose tallies later ties may need */
   note(listed: readonly number[], tallies: readonly bigint[]): void {
     this.#round += 1;
     for (const candidate of listed) {
@@ -39,7 +39,7 @@ export class EarlierRounds {
     return best;
   }
 
-  /** Below 0 if `one` had the lower tally in the latest round in which both differ, 0 if they never did. */
+  /** Below 0 if `one` had the lower tally in the latest round in which the tallies differ, 0 if they never differ. */
   #compare(one: number, other: number): number {
     const [mine, theirs] = [this.#histories[one], this.#histories[other]];
     if (mine === undefined || theirs === undefined) return 0;
@@ -47,7 +47,7 @@ export class EarlierRounds {
     while (at >= 0 && against >= 0) {
       const [tally, their] = [mine.tallies[at] ?? 0n, theirs.tallies[against] ?? 0n];
       if (tally !== their) return tally < their ? -1 : 1;
-      // The tallies are equal since the later of both changes: go on to the tally before it.
+      // The tallies are equal since the later of the two changes: compare the tallies before this change.
       const [since, sinceThen] = [mine.rounds[at] ?? 0, theirs.rounds[against] ?? 0];
       if (since >= sinceThen) at -= 1;
       if (sinceThen >= since) against -= 1;

@@ -2,7 +2,7 @@ import { requireThat } from './count-refused.ts';
 
 const LARGEST_WHOLE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** Converts a whole figure to a JSON number. @throws CountRefused if a number cannot hold it exactly */
+/** Converts a whole figure to a JSON number. @throws CountRefused above 2^53 − 1 in size, where numbers are not exact */
 export function toWholeNumber(value: bigint): number {
   requireThat(value <= LARGEST_WHOLE && value >= -LARGEST_WHOLE, 'a figure is too large for an exact whole number');
   return Number(value);

@@ -7,7 +7,7 @@ import { headOf, NOT_RANKED, type PositionCount, type ReportOptions, type TallyP
 export interface HighestSumsRule extends BallotRule {
   /** Whether a sum of zero or less can win a seat. */
   readonly zeroMayWin: boolean;
-  /** Whether a vote can always be moved from one candidate to another, which makes a margin exact. */
+  /** Whether one vote can always move from one candidate to another; only then the margin is exact. */
   readonly votesMoveFreely: boolean;
 }
 
@@ -51,7 +51,7 @@ class SeatsBySum {
   report(): PositionResult {
     const position = this.#position;
     const { ballots, abstentions } = this.#sums.participation;
-    // Highest first, without candidates whose sum cannot win.
+    // Candidates who can win, highest sum first.
     const standing =
       ballots === 0 ? [] : this.#ties.byFigure(this.#electable(), (candidate) => this.#figure(candidate));
     const seats = ballots === 0 ? NO_SEATS : this.#fillSeats(standing.filter((one) => this.#hasMajority(one)));
@@ -115,7 +115,7 @@ class SeatsBySum {
     return { winners: [...above, ...tie.winners], tied, tie };
   }
 
-  /** The first `count` of a sorted list, and all whose figure equals the last of them. */
+  /** The first `count` candidates of a sorted list, and all further candidates with the same figure as the last of these. */
   #best(sorted: readonly number[], count: number): number[] {
     const last = sorted[count - 1];
     return last === undefined

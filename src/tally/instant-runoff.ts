@@ -9,8 +9,8 @@ interface Ended {
 }
 
 /**
- * One seat: eliminates the candidate with the lowest tally, one a round, until a candidate has more than half of the weight that is
- * still active, or two with equal tallies remain. Then counts on to the last two, only for `finalTwo` and the runner-up.
+ * One seat: each round eliminates the candidate with the lowest tally, until a candidate holds more than half of the weight that
+ * candidates still hold, or two candidates with equal tallies remain. Then counts on to the last two for `finalTwo` and the runner-up.
  */
 export function runInstantRunoff(count: RankedCount): RankedOutcome {
   const ended = runRounds(count);
@@ -41,7 +41,7 @@ function runRounds(count: RankedCount): Ended {
   }
 }
 
-/** Eliminates down to two candidates. A candidate with a majority keeps it, so the winner is one of the two. */
+/** Eliminates candidates until two remain. A majority can only grow, so the winner is one of these two. */
 function countOnToTwo(count: RankedCount, winners: readonly number[]): FinalTally[] | null {
   while (count.continuing().length > 2) {
     count.log.open(count.continuing(), 0n);

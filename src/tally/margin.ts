@@ -2,7 +2,7 @@ import type { Majority } from '#src/ballot-definition/types.ts';
 import { MICRO, scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import type { Margin } from './position-result.ts';
 
-/** The smallest step in which votes change: whole votes where every weight is 1, millionths of weight otherwise. */
+/** The smallest amount by which votes can change: one vote if every weight is 1, otherwise a millionth of weight. */
 export const stepOf = (unitWeights: boolean): bigint => (unitWeights ? MICRO : 1n);
 
 /** The smallest multiple of a step that is at least numerator / denominator. */
@@ -15,18 +15,18 @@ export function ceilTo(step: bigint, numerator: bigint, denominator: bigint): bi
 const aboveTo = (step: bigint, numerator: bigint, denominator: bigint): bigint =>
   (numerator / (denominator * step) + 1n) * step;
 
-/** @param exact whether the figure is the exact margin if every weight is 1; otherwise a lower bound */
+/** @param exact whether `micro` is the exact margin if every weight is 1. In all other cases it is a lower bound. */
 export function marginOf(micro: bigint, unitWeights: boolean, exact: boolean): Margin {
   const sure = exact && unitWeights;
   return { votes: scaledToDecimal(micro, WEIGHT_DECIMALS), exact: sure, bound: sure ? null : 'lower' };
 }
 
-/** Margin of a tie: without any change, another candidate could win. */
+/** Margin of a tie: another candidate could win without any change of a vote. */
 export const NO_MARGIN: Margin = { votes: '0', exact: true, bound: null };
 
 /** The figures that decide a position whose candidates are compared by one sum each. */
 interface Contest {
-  /** Figures of the winners, and of other candidates who could have won; in any order. */
+  /** Figures of the winners, and (`losing`) of all other candidates who are not withdrawn; in any order. */
   readonly winning: readonly bigint[];
   readonly losing: readonly bigint[];
   readonly seats: number;

@@ -4,7 +4,7 @@ import type { PositionBallot, TallyPosition } from './types.ts';
 /** Refuses a ballot whose entries the position does not allow. One instance per count, because it numbers the ballots. */
 export class MarkCheck {
   readonly #maxEntries: number;
-  /** By candidate: number of the last ballot that named it, which saves clearing a set for every ballot. */
+  /** By candidate: number of the last ballot that named the candidate. A set of named candidates would need clearing for each ballot. */
   readonly #lastNamedBy: Float64Array;
   #checked = 0;
 
@@ -13,7 +13,7 @@ export class MarkCheck {
     this.#lastNamedBy = new Float64Array(position.candidates.length);
   }
 
-  /** Checks what can be checked without the ballot's entries. */
+  /** Checks the number of entries, the weight and `times`. */
   requireSize(length: number, weightMicro: bigint, times: number): void {
     requireThat(weightMicro > 0n, 'a weight must be above zero');
     requireThat(Number.isSafeInteger(times), 'a ballot is counted a whole number of times');

@@ -5,7 +5,7 @@ import type { Pairwise } from './position-result.ts';
 import type { Rankings } from './rankings.ts';
 import type { TallyPosition } from './types.ts';
 
-/** The table grows with the square of the candidates, and the work with that times the ballots. */
+/** Most candidates to compare: the table grows with their square, and the work with this square times the ballots. */
 export const MAX_PAIRWISE = 50;
 
 /**
@@ -20,7 +20,7 @@ export function comparePairs(position: TallyPosition, rankings: Rankings): Pairw
   const { named, above } = sumPairs(rankings, standing.length, placeOf);
   if (named.every((weight) => weight === 0n)) return null;
   const size = standing.length;
-  // A ballot ranks `one` over `other` if it names `one`, but not `other` above it.
+  // A ballot ranks `one` over `other` if it names `one` and does not rank `other` above `one`.
   const over = (one: number, other: number): bigint =>
     one === other ? 0n : (named[one] ?? 0n) - (above[other * size + one] ?? 0n);
   const id = (place: number): string => position.candidates[standing[place] ?? -1]?.id ?? '';
@@ -33,7 +33,7 @@ export function comparePairs(position: TallyPosition, rankings: Rankings): Pairw
   };
 }
 
-/** In millionths: the weight of the ballots that name each candidate; at `one * size + other`, of those that rank `one` above `other`. */
+/** Weights in millionths. `named`: of ballots naming a candidate. `above[one * size + other]`: of ballots ranking `one` above `other`. */
 function sumPairs(
   rankings: Rankings,
   size: number,
@@ -48,7 +48,7 @@ function sumPairs(
   return plain ? sumPlain(rankings, size, placeOf, unit) : sumWide(rankings, size, placeOf);
 }
 
-/** Sums in plain numbers: they stay below 2^53 in units of the weights' greatest common divisor. */
+/** Sums weights as plain numbers, in units of their greatest common divisor: the caller has checked that no sum exceeds 2^53 − 1. */
 function sumPlain(rankings: Rankings, size: number, placeOf: Int16Array, unit: bigint) {
   const { cells, starts, heads, weightIndexOf, candidates } = rankings;
   const worthOf = Float64Array.from(rankings.weights, (weight) => Number(weight / unit));
@@ -80,12 +80,12 @@ function sumPlain(rankings: Rankings, size: number, placeOf: Int16Array, unit: b
   return { named: exact(named), above: exact(above) };
 }
 
-/** Bits of a mask: most candidates that a mask holds. */
+/** Bits of a mask: at most so many candidates fit. */
 const MASK_BITS = 32;
 
 /**
- * Pairs of the ballots that are alone in their group and have the first weight: nearly all, if every ballot differs. A ballot has a
- * mask per candidate, of the candidates ranked above it, and one of all it names; `BitCounts` adds 32 bits at a time.
+ * Compares pairs for ballots that are alone in their group and have the first weight: nearly all ballots, if rankings rarely repeat.
+ * Each ballot has one mask per candidate with the candidates ranked above this candidate, and one mask with all candidates it names.
  */
 class SinglePairs {
   readonly #cells: Rankings['cells'];

@@ -16,23 +16,23 @@ interface Received {
   readonly heads: bigint;
 }
 
-/** In the order of the receivers; without those that received nothing. */
+/** One entry for each receiver that got ballots, in ascending order of `to`. */
 export type Passed = readonly Received[];
 
-/** From this number of candidates on, a transfer follows a list of its candidate's ballots instead of scanning all. */
+/** From this number of candidates on, a transfer follows a linked list of the candidate's groups instead of scanning all groups. */
 const LISTED_FROM = 64;
-/** Groups that are scanned as one batch, so small that its arrays stay in the processor's cache. */
+/** Groups scanned as one batch. The batch is so small that its arrays stay in the processor's cache. */
 const MOVED_TOGETHER = 2_048;
 
 /**
- * Which candidate holds each ballot during one count. With few candidates a transfer scans all groups in order: reading a byte of
- * each is far cheaper than random access through a list. With many candidates each holds few groups, so lists are faster: a thousand
- * eliminations would scan everything a thousand times. Sums use plain integers: weights are split into digits ("limbs"), so small
- * that all heads at full value times a digit stay below 2^53, and joined to a bigint once a transfer. Array accesses are cast because
- * every index comes from the bounds of the array it reads.
+ * Which candidate holds each ballot during one count, by group of equal ballots (`Rankings`). With few candidates a transfer scans all
+ * groups in order, which is far cheaper than random access through a list. With many candidates lists are faster, because a thousand
+ * eliminations would scan all groups a thousand times. Sums are plain numbers, which are faster than bigints: each weight is split into
+ * digits ("limbs") so small that no sum reaches 2^53; a transfer joins the sums to bigints at its end. Array accesses are cast: every
+ * index is within the bounds of its array.
  */
 export class Piles {
-  /** Tallies by candidate: in weight with `TALLY_DECIMALS` decimals, in heads with `VALUE_DECIMALS`. */
+  /** Tallies by candidate: sums of weight with `TALLY_DECIMALS` decimals, numbers of ballots ("heads") with `VALUE_DECIMALS`. */
   readonly weight: bigint[];
   readonly heads: bigint[];
   /** All ballots, including those that never named a continuing candidate; same decimals as the tallies. */
@@ -43,7 +43,7 @@ export class Piles {
   readonly #receives: Uint8Array;
   /** By group: its holder, a candidate or the number that ends a ranking. */
   readonly #holder: Uint8Array | Uint16Array;
-  /** By group: the cell that names its holder. */
+  /** By group: index in `Rankings.cells` of the cell that names its holder. */
   readonly #cursor: Uint32Array;
   /** By group: its transfer value; undefined while all have the full value. */
   #values: Uint32Array | undefined;
@@ -96,7 +96,7 @@ export class Piles {
     return this.#receives[candidate] === 1;
   }
 
-  /** The candidate receives no more ballots: it was elected or eliminated. */
+  /** Stops transfers to a candidate who was elected or eliminated. */
   close(candidate: number): void {
     this.#receives[candidate] = 0;
   }
@@ -113,7 +113,7 @@ export class Piles {
   passFraction(from: number, numerator: bigint, denominator: bigint): Passed {
     this.#values ??= new Uint32Array(this.#rankings.size).fill(FULL_VALUE);
     const values = this.#values;
-    // Divide each distinct value once: ballots have few.
+    // Divide each distinct value only once: there are few.
     const reduced = new Map<number, number>();
     this.#forEachHeld(from, (group) => {
       const value = values[group] as number;
@@ -150,7 +150,7 @@ export class Piles {
 
   /**
    * `#moveHeld` for groups of one ballot, all of one weight at full value: it only counts the receivers. It reads the cells of a
-   * whole batch before it moves any group, so that the memory reads overlap.
+   * whole batch before it moves any group, so that the processor overlaps the memory reads.
    */
   #moveSingles(from: number): void {
     const { cells, size } = this.#rankings;
@@ -197,7 +197,7 @@ export class Piles {
     singles.fill(0);
   }
 
-  /** The hot step: moves a group to the next candidate in its ranking who receives, and adds it to the sums there. */
+  /** The hot step: moves a group to the next candidate in its ranking who still receives ballots, and adds it to that candidate's sums. */
   #moveGroup(group: number): void {
     const { cells, heads, weightIndexOf } = this.#rankings;
     const { count, ofWeight } = this.#limbs;
@@ -241,7 +241,7 @@ export class Piles {
   }
 }
 
-/** By receiver, what a move adds: heads × value, and the limbs of weight × value. */
+/** What a move adds to each receiver: heads × value, and the limbs of weight × value. */
 interface Sums {
   readonly heads: Float64Array;
   readonly limbs: Float64Array;
@@ -252,7 +252,7 @@ interface Sums {
 }
 
 interface Limbs {
-  /** Number of digits of a weight; 1 unless weights are huge compared with the number of heads. */
+  /** Number of digits of each weight; 1 unless weights are very large for the number of ballots. */
   readonly count: number;
   /** The digits of weight w, from `w * count` on, lowest first. */
   readonly ofWeight: Float64Array;
@@ -287,7 +287,7 @@ function areSingles({ size, heads, weightIndexOf }: Rankings): boolean {
   return true;
 }
 
-/** Heads of all groups; groups taken out count as positive. No sum of heads is larger. */
+/** Upper bound of every sum of heads: the absolute values are added, because heads of ballots taken out are negative. */
 function headsMoved(rankings: Rankings): number {
   let heads = 0;
   for (let group = 0; group < rankings.size; group += 1) heads += Math.abs(rankings.heads[group] as number);

@@ -18,7 +18,7 @@ const tieView = z
 export const roundView = z
   .object({
     round: z.int(),
-    // Tally that elects a candidate; docs/counting.md says when it must be exceeded, not only reached.
+    // Tally that elects a candidate; docs/counting.md says when reaching it suffices, and when a candidate must exceed it.
     threshold: weight(),
     tallies: listShape(tallyView),
     others: z

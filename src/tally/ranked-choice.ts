@@ -13,15 +13,15 @@ import { Rankings } from './rankings.ts';
 import { runSingleTransferableVote } from './single-transferable-vote.ts';
 import { headOf, type PositionBallot, type PositionCount, type ReportOptions, type TallyPosition } from './types.ts';
 
-/** Upper bound of a rank: ranks end at the number of candidates, which is smaller. */
+/** Upper bound of a rank. A valid rank is at most the number of candidates, which is smaller. */
 const MAX_RANK = 2 ** 16;
 
-/** Most ranks that a signed 32-bit mask holds, one bit each. */
+/** Most ranks to check by a mask of one bit per rank, which must stay a positive 32-bit integer. */
 const MAX_BIT = 29;
 
 /** Sorts a ballot's candidates by rank, first choice first, without gaps. */
 class RankReader {
-  /** Its first places hold the last ranking that was read. */
+  /** The ranking that `read` read last is at the beginning. */
   readonly places: Uint16Array;
   /** By rank: candidate + 1, or 0 if no candidate has the rank. All 0 between two ballots. */
   #candidateAt: Uint16Array;
@@ -36,8 +36,8 @@ class RankReader {
   }
 
   /**
-   * Reads a ballot whose ranks are 1 to n, each once, as nearly all are: a rank then is a place. One bit per rank checks this in the
-   * same pass. @returns false for any other ballot, or if it has more ranks than `MAX_BIT`
+   * Reads a ballot with the ranks 1 to n, each once, as nearly all ballots have: rank r then is place r. A mask with one bit per rank
+   * checks this in the same pass. @returns false for any other ballot, or for more than `MAX_BIT` ranks
    */
   #readWithoutGaps({ candidates, values, length }: PositionBallot): boolean {
     if (length > MAX_BIT) return false;
@@ -82,7 +82,7 @@ class RankReader {
     }
   }
 
-  /** Makes room for ranks above the number of candidates: ballots may have been cast when there were more. */
+  /** Makes room for ranks above the number of candidates: a ballot may have been cast when the position had more candidates. */
   #makeRoom(rank: number): Uint16Array {
     const larger = new Uint16Array(rank + 1);
     larger.set(this.#candidateAt);
@@ -181,7 +181,7 @@ function report(
     runoff: null,
     margin: marginOfFinalTwo(outcome, options.unitWeights),
     tie: outcome.seatTie?.decision ?? null,
-    // Only complete rounds: a part would look complete.
+    // Give all rounds or none: readers could take a part for the whole.
     rounds: log.nextRound === null ? log.rounds : null,
     roundsOmitted: log.nextRound !== null,
     firstChoices: count.firstWeight.flatMap((weight, candidate) =>
@@ -194,8 +194,8 @@ function report(
 }
 
 /**
- * Upper bound of the margin: moving half of the last two candidates' difference changes the winner; a smaller change earlier in the
- * count may do so too. 0 for a tie. Null unless all weights are 1: other weights may not add up to exactly half.
+ * Upper bound of the margin: moving half of the difference between the last two candidates changes the winner, but a smaller change in
+ * an earlier round may change the winner, too. 0 for a tie. Null unless all weights are 1: others may not add up to exactly half.
  */
 function marginOfFinalTwo({ finalTwo, seatTie }: RankedOutcome, unitWeights: boolean): Margin | null {
   if (seatTie !== null) return NO_MARGIN;

@@ -9,7 +9,7 @@ import type { ReportOptions, TallyPosition } from './types.ts';
 export interface RankedOutcome {
   /** The loser who came nearest to a seat; null if there is no loser, or no winner yet. */
   readonly runnerUp: number | null;
-  /** Instant runoff: the last two candidates, the winner or the higher tally first; null if there are not two. */
+  /** Instant runoff: the last two candidates, the winner first, or without a winner the higher tally; null if fewer than two remain. */
   readonly finalTwo: readonly FinalTally[] | null;
   /** In order of election. */
   readonly winners: readonly number[];
@@ -24,7 +24,7 @@ export interface FinalTally {
   readonly heads: bigint;
 }
 
-/** State of a ranked count, for both ranked methods: the piles, the continuing candidates, the log of rounds. */
+/** State of a ranked count of either method: which candidate holds which ballots, who continues, the log of rounds. */
 export class RankedCount {
   readonly position: TallyPosition;
   readonly wholeWeights: boolean;
@@ -32,7 +32,7 @@ export class RankedCount {
   readonly log: RoundLog;
   readonly ties: Ties;
   readonly unitWeights: boolean;
-  /** By candidate: first preferences before any transfer, with the decimals of tallies. */
+  /** By candidate: the tallies before any transfer, which are the first preferences. */
   readonly firstWeight: readonly bigint[];
   readonly firstHeads: readonly bigint[];
   /** Candidates who may still receive ballots, in the position's order. */
@@ -59,7 +59,7 @@ export class RankedCount {
     return this.#continuing;
   }
 
-  /** The candidate receives no more ballots: it was elected or eliminated. */
+  /** Stops transfers to a candidate who was elected or eliminated. */
   stop(candidate: number): void {
     this.piles.close(candidate);
     this.#continuing = this.continuing().filter((other) => other !== candidate);
@@ -101,7 +101,7 @@ export class RankedCount {
 
   /**
    * Eliminates the candidate with the lowest tally; earlier rounds, the lot or the candidate order decide ties.
-   * @param least number of continuing candidates that must remain: from there on the count decides seats
+   * @param least number of continuing candidates that must remain, because the caller decides the seats among them
    */
   eliminateLowest(candidates: readonly number[], elected: readonly number[], least: number): void {
     const lowest = this.lowest(candidates);
@@ -116,7 +116,7 @@ export class RankedCount {
     if (areVoteless) this.#skipVoteless(lowest, least);
   }
 
-  /** Eliminates the other candidates without a ballot at once, as far as their rounds are not recorded: no ballot moves. */
+  /** Eliminates the other candidates without a ballot together, as this moves no ballot; only as many as rounds are not recorded. */
   #skipVoteless(voteless: readonly number[], least: number): void {
     const rounds = Math.min(this.log.unread, this.continuing().length - least);
     const left = voteless.filter((candidate) => this.piles.continues(candidate));

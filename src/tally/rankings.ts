@@ -12,17 +12,17 @@ const MAX_GROUPS = 2 ** 31 - 2;
 const MAX_CELLS = 2 ** 32 - 1;
 /** A cell has 16 bits, and the value after the last candidate ends a ranking. */
 const MAX_CANDIDATES = 2 ** 16 - 1;
-/** From this number of groups on, at each doubling: grouping ends unless ballots are at least twice the groups. */
+/** At this number of groups, and at each doubling, grouping ends if there are fewer than two ballots per group. */
 const FIRST_GROUPING_REVIEW = 2 ** 16;
-/** Spare room, in case the ballots to come are slightly longer than those so far. */
+/** Spare room, in case later ballots are slightly longer than the ballots so far. */
 const GROWTH_MARGIN = 1.02;
 
 /**
- * Ballots in packed groups of one ranking and one weight: a run of `cells`, a weight, a number of heads. Identical ballots share a
- * group while that pays: few candidates give few groups however many vote; if nearly every ballot differs, searching for an equal one
- * only costs, so each gets its own group. A million different rankings of 20 take some 50 MB; as objects they would take ten times
- * that. A ballot taken out may be a group of its own, with negative heads. Array accesses are cast because every index here comes
- * from the bounds of the array it reads.
+ * Ballots in packed groups. A group is one ranking (a run of `cells`) with one weight, and its number of ballots ("heads"). Identical
+ * ballots share a group as long as this saves memory. If nearly all ballots differ, searching for an equal ballot is wasted time, so
+ * each ballot gets its own group. A million different rankings of 20 candidates take some 50 MB; as objects they would take ten times
+ * as much. Taking a ballot out may add a group with negative heads. Array accesses are cast: every index is within the bounds of its
+ * array.
  */
 export class Rankings implements RankingSink {
   readonly candidates: number;
@@ -30,9 +30,9 @@ export class Rankings implements RankingSink {
   readonly weights: bigint[] = [];
   /** Number of groups. */
   size = 0;
-  /** Candidates, first choice first; the number of candidates itself ends a ranking. */
+  /** The rankings: candidates, first choice first. The value `candidates`, which is no candidate's index, ends each ranking. */
   cells: Cells;
-  /** Where the cells of a group start. */
+  /** By group: index of its first cell. */
   starts = new Uint32Array(FIRST_GROUPS);
   heads = new Float64Array(FIRST_GROUPS);
   weightIndexOf = new Uint32Array(FIRST_GROUPS);
@@ -41,10 +41,10 @@ export class Rankings implements RankingSink {
   readonly #indexOfWeight = new Map<bigint, number>();
   #lastWeight: bigint | undefined;
   #lastWeightIndex = 0;
-  /** Open addressing: group + 1 at its hash or the next free slot, 0 if free; at most half full. Undefined once grouping has ended. */
+  /** Hash table with open addressing, at most half full: a slot holds group + 1, or 0 if free. Undefined once grouping has ended. */
   #table: Int32Array | undefined = new Int32Array(FIRST_GROUPS * 2);
   #groupingReview = FIRST_GROUPING_REVIEW;
-  /** Number of ballots in all, as `expect` announced. */
+  /** Total number of ballots that `expect` announced, with the ballots added before. */
   #expected = 0;
 
   constructor(candidates: number) {
@@ -53,7 +53,7 @@ export class Rankings implements RankingSink {
     this.cells = candidates < 256 ? new Uint8Array(FIRST_GROUPS * 8) : new Uint16Array(FIRST_GROUPS * 8);
   }
 
-  /** Where the cells of the next group will start. */
+  /** Index of the next group's first cell. */
   get end(): number {
     return this.#usedCells;
   }
@@ -76,7 +76,7 @@ export class Rankings implements RankingSink {
     else this.heads[group] = (this.heads[group] as number) + times;
   }
 
-  /** Whether the weight of every ballot that is still in is a whole number. */
+  /** Whether every counted ballot has a whole weight. Ballots that were taken out do not matter. */
   areWeightsWhole(): boolean {
     const fractional = this.weights.map((weight) => weight % MICRO !== 0n);
     if (!fractional.includes(true)) return true;
@@ -101,7 +101,7 @@ export class Rankings implements RankingSink {
     return index;
   }
 
-  /** The group of the ranking at `end` and its weight. Undefined if there is none; the table then already lists it as the next group. */
+  /** The group with the ranking at `end` and its weight. If there is none, enters the next group into the table, returns undefined. */
   #find(table: Int32Array, length: number, weightIndex: number): number | undefined {
     const mask = table.length - 1;
     let slot = hashOf(this.cells, this.#usedCells, this.#usedCells + length, weightIndex) & mask;
@@ -126,7 +126,7 @@ export class Rankings implements RankingSink {
     return this.cells[start + length] === this.candidates;
   }
 
-  /** Makes the ranking at `end` a group. */
+  /** Makes the ranking at `end` a new group. */
   #append(length: number, weightIndex: number, times: number): void {
     const group = this.size;
     this.starts[group] = this.#usedCells;
@@ -137,17 +137,17 @@ export class Rankings implements RankingSink {
     this.#reviewGrouping();
   }
 
-  /** Announces at most so many more ballots. If each will be a group, room for all of them is made at once. */
+  /** Announces how many more ballots may come. Once grouping has ended, memory grows to hold all of them at once. */
   expect(ballots: number): void {
     this.#expected = this.#added + ballots;
   }
 
-  /** Growth factor of a full column, so that the expected ballots fit if they are like those so far. */
+  /** Growth factor of a full column: the expected ballots then fit, if their average length stays the same. */
   get #growth(): number {
     return this.#table === undefined ? (this.#expected / this.#added) * GROWTH_MARGIN : 0;
   }
 
-  /** Makes room for another group of `length` cells, and the cell that ends it. */
+  /** Makes room for another group: `length` cells, and the cell that ends the ranking. */
   makeRoom(length: number): void {
     if (this.size === this.heads.length) {
       requireThat(this.size < MAX_GROUPS / 2, 'there are more different rankings than the count can hold');

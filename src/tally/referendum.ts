@@ -15,11 +15,11 @@ interface Votes {
   readonly abstain: bigint;
   /** All ballots, including those without entries. */
   readonly turnout: bigint;
-  /** Zero without a roll: a quorum of an unknown electorate is never met. */
+  /** Zero in polls, which have no roll of voters: a quorum of an unknown electorate is never met. */
   readonly electorate: bigint;
 }
 
-/** Referendum: a ballot marks one option; yes passes by its share of yes and no, if the quorums are met. */
+/** Referendum: a ballot marks one option. It passes if yes has the required share (`baseOf`), and the quorums are met. */
 export function countReferendum(position: TallyPosition): PositionCount {
   const { rules } = position;
   requireThat(rules !== null, 'a referendum has no rules');
@@ -90,15 +90,15 @@ function decide(rules: ReferendumRules, votes: Votes, electorateMicro: bigint | 
   };
 }
 
-/** The base of the share of yes. */
+/** The weight of which yes needs a share. */
 function baseOf({ threshold }: ReferendumRules, { yes, no, abstain, electorate }: Votes): bigint {
   if (threshold.base === 'electorate') return electorate;
   return threshold.base === 'answers' ? yes + no + abstain : yes + no;
 }
 
 /**
- * The least weight of answers that must change to change the outcome: from yes to no; or from no, then from abstentions, to yes. More
- * change moves every share of yes in one direction only, so bisection finds the least. Null if no change suffices.
+ * The least weight of answers whose change changes the outcome. Answers change from yes to no, or to yes: first from no, then from
+ * abstain. A larger change moves every share of yes further in one direction, so bisection works. Null if no change suffices.
  */
 function marginOfReferendum(rules: ReferendumRules, votes: Votes, options: ReportOptions): Margin | null {
   const { unitWeights, electorateMicro } = options;

@@ -6,9 +6,9 @@ import { type Passed, type Piles, TALLY_DECIMALS, VALUE_DECIMALS } from './piles
 import type { Round, RoundTally, RoundTransfer, TieDecision } from './position-result.ts';
 import type { TallyPosition } from './types.ts';
 
-/** Most candidates that a round lists singly; the others are summed up. */
+/** Most candidates whose tallies a round lists one by one; it gives one sum for all other candidates. */
 const MAX_LISTED = 200;
-/** Most tallies in one answer. With more, the results omit the rounds, and clients read them in pages. */
+/** Most tallies in one answer. If the rounds have more, the results omit the rounds, and clients read the rounds in pages. */
 const MAX_TALLIES = 2_000;
 
 /** What was decided in a round; candidates are indexes into the position's. */
@@ -20,7 +20,7 @@ interface RoundDecision {
   readonly provisional?: boolean;
 }
 
-/** A round that has started. */
+/** A round that was opened and not closed yet. */
 interface OpenRound {
   readonly listed: readonly number[];
   readonly threshold: bigint;
@@ -30,12 +30,12 @@ interface OpenRound {
 
 /**
  * Records the rounds of a ranked count, for reports and for later ties. Records at most `MAX_TALLIES` tallies, because the rounds of
- * a thousand candidates would fill fifty megabytes.
+ * a thousand candidates would take fifty megabytes.
  */
 export class RoundLog {
-  /** The recorded rounds, from the requested one on. */
+  /** The recorded rounds, from the requested round on. */
   rounds: Round[] = [];
-  /** The first round that did not fit; null if all did. */
+  /** The first round that did not fit into `MAX_TALLIES`; null if all rounds fit. */
   nextRound: number | null = null;
   /** Tallies of all rounds so far, for ties that earlier rounds decide. */
   readonly earlier: EarlierRounds;
@@ -61,7 +61,7 @@ export class RoundLog {
     this.#lastHeads = position.candidates.map(() => 0n);
   }
 
-  /** Starts a round and notes its tallies; `listed` are the continuing and the elected candidates. */
+  /** Starts a round and notes its tallies. @param listed continuing candidates, in a transferable vote also the elected ones */
   open(listed: readonly number[], threshold: bigint, lost = 0n): void {
     this.#number += 1;
     const { weight, heads } = this.#piles;
@@ -93,18 +93,18 @@ export class RoundLog {
     });
   }
 
-  /** Stops recording: the count goes on for `finalTwo` only, and the candidates' figures stay. */
+  /** Stops recording: further rounds only determine `finalTwo`, and must not change the candidates' figures in the result. */
   seal(): void {
     this.#sealed = true;
   }
 
-  /** How many of the next rounds are not recorded. */
+  /** Number of next rounds that will not be recorded, because they precede `fromRound` or recording has ended. */
   get unread(): number {
     if (this.#sealed || this.nextRound !== null) return Number.POSITIVE_INFINITY;
     return Math.max(0, this.#fromRound - 1 - this.#number);
   }
 
-  /** Counts rounds that are not recorded, and in which no tally changes. */
+  /** Advances the round number over rounds that are not recorded and change no tally. */
   skip(rounds: number): void {
     this.#number += rounds;
   }

@@ -5,8 +5,8 @@ import type { SeatTie } from './ties.ts';
 const WHOLE = 10n ** BigInt(TALLY_DECIMALS);
 
 /**
- * Several seats: a candidate with the quota is elected; its surplus is transferred by the weighted inclusive Gregory method; without
- * a surplus, the lowest candidate is eliminated. One transfer a round.
+ * Several seats: a candidate who reaches the quota is elected. Each round makes one transfer: of the largest surplus, by the weighted
+ * inclusive Gregory method, or, without a surplus, of the ballots of the eliminated candidate with the lowest tally.
  */
 export function runSingleTransferableVote(count: RankedCount): RankedOutcome {
   const valid = count.activeWeight();
@@ -22,8 +22,8 @@ interface Quota {
 }
 
 /**
- * If every weight is 1, the smallest whole number that more candidates than seats cannot all reach (Droop). Otherwise exactly the
- * share that they cannot all exceed: a whole number would make the result depend on the unit of the weights.
+ * If every weight is 1, the Droop quota: the smallest whole number that at most as many candidates as seats can reach. Otherwise
+ * exactly valid / (seats + 1), to be exceeded: a whole number would make the result depend on the unit of the weights.
  */
 function quotaOf(valid: bigint, seats: number, unitWeights: boolean): Quota {
   const denominator = BigInt(seats + 1);
@@ -34,12 +34,12 @@ function quotaOf(valid: bigint, seats: number, unitWeights: boolean): Quota {
 class TransferableVote {
   readonly #count: RankedCount;
   readonly #quota: Quota;
-  /** The quota rounded down to the decimals of a tally: the tally of a candidate whose surplus was transferred. */
+  /** The quota, rounded down to the decimals of a tally. A candidate keeps this tally after the transfer of the surplus. */
   readonly #kept: bigint;
   readonly #winners: number[] = [];
   #seatTie: SeatTie | null = null;
   #tied: readonly number[] = [];
-  /** Weight that rounding down has lost so far. */
+  /** Weight lost so far, because transfers round down. */
   #lost = 0n;
   #lastEliminated: number | undefined;
 
@@ -129,7 +129,7 @@ class TransferableVote {
     return true;
   }
 
-  /** One candidate more than open seats continues, and the lowest tie: the position's policy for seats decides. */
+  /** Decides a tie of the lowest for the last seats by the position's policy, when one candidate more than open seats continues. */
   #decideLastSeat(left: readonly number[], elected: readonly number[]): boolean {
     const count = this.#count;
     const tied = count.lowest(left);

@@ -9,11 +9,11 @@ type SumMethod = Exclude<VotingMethod, 'referendum' | 'ranked_choice'>;
 
 const SUMS = { zeroMayWin: false, votesMoveFreely: true };
 
-/** Methods in which the highest sums win: what a ballot of each may hold, and how its sums decide. */
+/** Methods in which the highest sums win: the entries that a ballot may have, and how the sums decide. */
 const SUM_METHODS: Readonly<Record<SumMethod, (position: TallyPosition) => HighestSumsRule>> = {
   plurality: () => ({ ...SUMS, maxEntries: 1, values: MARK }),
   approval: ({ candidates: { length } }) => ({ ...SUMS, maxEntries: length, values: MARK }),
-  // A ballot spreads whole points. A cast checks that they are within the budget.
+  // A ballot spreads whole points over candidates. The budget was checked when the ballot was cast.
   cumulative: ({ candidates: { length } }) => ({ ...SUMS, maxEntries: length, values: POSITIVE }),
   // A ballot buys n votes of a candidate for n² credits. The votes are added, not the credits.
   quadratic: ({ candidates: { length } }) => ({
@@ -22,7 +22,7 @@ const SUM_METHODS: Readonly<Record<SumMethod, (position: TallyPosition) => Highe
     values: POSITIVE,
     votesMoveFreely: false,
   }),
-  // A mark may be negative. Zero is a mark like any other, so a candidate may win with it.
+  // A mark may be negative. Zero is a mark like any other, so a candidate may win with a sum of zero.
   score: (position) => ({
     ...{ maxEntries: position.candidates.length, values: WHOLE_NUMBER, leftOut: leftOutScore(position) },
     ...{ zeroMayWin: true, votesMoveFreely: false },
@@ -30,15 +30,15 @@ const SUM_METHODS: Readonly<Record<SumMethod, (position: TallyPosition) => Highe
 };
 
 /**
- * A candidate whom a ballot does not name gets 0 if the scale includes it, otherwise the lowest mark: on a scale from 1 to 5 a 0
- * would be below the worst mark, on one from -5 to -1 above the best.
+ * A candidate whom a ballot does not name gets 0 if the scale includes 0, otherwise the lowest mark: 0 would be worse than the worst
+ * mark of a scale from 1 to 5, and better than the best mark of a scale from -5 to -1.
  */
 function leftOutScore(position: TallyPosition): number {
   const [lowest, highest] = [position.scoreMin ?? 0, position.scoreMax ?? 0];
   return lowest > 0 || highest < 0 ? lowest : 0;
 }
 
-/** Starts a count of one position; add its ballots in any order, and ask for a report at any time. */
+/** Starts a count of one position. Ballots can be added in any order, and a report made at any time. */
 export function startCount(position: TallyPosition): PositionCount {
   const method = position.votingMethod;
   if (method === 'referendum') return countReferendum(position);

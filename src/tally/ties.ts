@@ -8,18 +8,18 @@ import type { Lot, TallyPosition } from './types.ts';
 export interface SeatTie {
   readonly winners: readonly number[];
   readonly decision: TieDecision;
-  /** Whether some of the tied win and others lose; false for `joint`, where none loses, and for a lot not drawn yet. */
+  /** Whether some of the tied candidates win and others lose; false for `joint` (all win), and before the lot is drawn. */
   readonly separated: boolean;
-  /** Whether the lot is not drawn yet: none of the tied has won or lost. */
+  /** Whether the lot must decide but is not drawn yet: no tied candidate has won or lost. */
   readonly undecided: boolean;
 }
 
 /** The candidate picked from a tie that is not about a seat. */
 interface Pick {
   readonly picked: number;
-  /** Called only for recorded rounds: hundreds of candidates without a vote may tie in each of a thousand rounds. */
+  /** A function, called only for recorded rounds: in each of a thousand rounds hundreds of candidates may tie, which makes long lists. */
   readonly decision: () => TieDecision;
-  /** Whether the lot must decide, and is not drawn yet: the candidate order stands in. */
+  /** Whether the lot must decide but is not drawn yet: the candidate order was used instead, so the pick may change. */
   readonly provisional: boolean;
 }
 
@@ -60,7 +60,7 @@ export class Ties {
     return this.inCandidateOrder(candidates).sort((a, b) => compare(figure(b), figure(a)));
   }
 
-  /** Decides by the position's policy which of the tied get the open seats, which are fewer. */
+  /** Decides by the position's policy which tied candidates win. There must be fewer open seats than tied candidates. */
   forSeat(tied: readonly number[], openSeats: number): SeatTie {
     requireThat(openSeats > 0 && openSeats < tied.length, 'a tie for a seat needs more candidates than seats');
     const policy = this.#position.tieBreak;
@@ -72,23 +72,23 @@ export class Ties {
     return { winners: order.slice(0, openSeats), decision, separated: true, undecided: false };
   }
 
-  /** Picks which candidate with the lowest tally is eliminated. */
+  /** Picks the candidate to eliminate from the candidates that share the lowest tally. */
   forElimination(tied: readonly number[], earlier: EarlierRounds): Pick {
     return this.#pick(tied, earlier.best(tied, -1), -1);
   }
 
-  /** Sorts candidates that were equal in every round in their order of elimination. */
+  /** Sorts candidates whose tallies were equal in every round: the first is eliminated first. */
   outFirst(tied: readonly number[]): number[] {
     const byLot = this.#position.tieBreak !== 'candidate_order' && this.#lot !== null;
     return (byLot ? this.#luckiestFirst(tied) : this.inCandidateOrder(tied)).toReversed();
   }
 
-  /** Picks which of the largest surpluses is transferred first. */
+  /** Picks the candidate whose surplus is transferred first, from the candidates that share the largest surplus. */
   forSurplus(tied: readonly number[], earlier: EarlierRounds): Pick {
     return this.#pick(tied, earlier.best(tied, 1), 0);
   }
 
-  /** Picks from the candidates that earlier rounds left (`left`): the first (`at` 0) or last (-1) by lot or candidate order. */
+  /** Picks from the candidates still tied after earlier rounds (`left`): the first (`at` 0) or last (-1) by lot or candidate order. */
   #pick(tied: readonly number[], left: readonly number[], at: 0 | -1): Pick {
     const byLot = left.length > 1 && this.#position.tieBreak !== 'candidate_order';
     const drawn = byLot && this.#lot !== null;
@@ -137,13 +137,13 @@ function lotPlaces(position: TallyPosition, lot: Lot): number[] {
   return placesBy(numbers.length, (a, b) => compare(numbers[a] ?? '', numbers[b] ?? ''));
 }
 
-/** Hex of SHA-256(seed ‖ log root ‖ candidate id): the smaller, the better for the candidate. */
+/** A candidate's lot number: hex of SHA-256(seed ‖ log root ‖ candidate id). The smallest number wins. */
 function lotNumber({ seed, root }: Lot, candidateId: string): string {
   const hash = createHash('sha256').update(seed, 'hex').update(root, 'hex');
   return hash.update(candidateId, 'utf8').digest('hex');
 }
 
-/** By candidate: its place when all are sorted. */
+/** Sorts all candidates. @returns the place of each candidate in the sorted order */
 function placesBy(candidates: number, compareTwo: (a: number, b: number) => number): number[] {
   const sorted = Array.from({ length: candidates }, (_, candidate) => candidate).sort(compareTwo);
   const places = new Array<number>(candidates).fill(0);

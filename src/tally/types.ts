@@ -17,9 +17,9 @@ import type { PositionResult, Round } from './position-result.ts';
 export interface TallyCandidate {
   readonly id: string;
   readonly name: string;
-  /** Rank in the candidate order; lower stands earlier. Ties in it are broken by `id`. */
+  /** Place in the candidate order, lowest first. Candidates with equal numbers are ordered by `id`. */
   readonly sortOrder: number;
-  /** A withdrawn candidate keeps its votes in the log, is skipped by ranked counts, and wins no seat. */
+  /** A withdrawn candidate wins no seat. Ranked counts skip the candidate; ballots in the log keep its votes. */
   readonly withdrawn: boolean;
   readonly referendumRole: ReferendumRole | null;
 }
@@ -31,10 +31,10 @@ export interface TallyPosition {
   readonly seats: number;
   /** Most entries of a ballot; default: 1 for plurality and referendum, otherwise the number of candidates. */
   readonly maxSelections?: number;
-  /** Score: the ends of the scale. When left out, the scale is unbounded and includes 0. */
+  /** Score: lowest and highest mark. Without them, the scale is unbounded and includes 0. */
   readonly scoreMin?: number | null;
   readonly scoreMax?: number | null;
-  /** Plurality and approval: the share of the answering weight that a winner must exceed. */
+  /** Plurality and approval: the share that a winner must exceed, of the weight of ballots that answered the position. */
   readonly majorityRequired?: Majority | null;
   readonly tieBreak: TieBreak;
   /** Present for referendums only. */
@@ -58,7 +58,7 @@ export interface PositionBallot {
   readonly highest?: number;
 }
 
-/** Input of lots, known once the result is final; hex. */
+/** Inputs for drawing lots, in hex. Both are known only once the result is final. */
 export interface Lot {
   readonly seed: string;
   /** Root of the event's log before its close leaf, which could not be known when the seed was drawn. */
@@ -66,13 +66,13 @@ export interface Lot {
 }
 
 export interface ReportOptions {
-  /** Null until the result is final: until then a tie for a seat by lot is undecided, and an elimination by lot provisional. */
+  /** Null until the result is final. Without it, a tie that a lot must decide leaves a seat undecided, or an elimination provisional. */
   readonly lot: Lot | null;
-  /** Weight of the approved voters whom the position is open to, or null where there is no roll (polls). */
+  /** Weight of the approved voters whom the position is open to; null in polls, which have no roll of voters. */
   readonly electorateMicro: bigint | null;
-  /** Whether kept-back approvals may be missing from `electorateMicro`: the electorate then is at least the turnout. */
+  /** Whether `electorateMicro` may lack approvals that are not disclosed yet: the turnout then is its lower bound. */
   readonly atLeastTurnout?: boolean;
-  /** Whether every weight of the event is a whole number: then `votesWon` is the weighted figure, otherwise heads. */
+  /** Whether every weight of the event is whole: `votesWon` then is a sum of weights, otherwise a number of ballots. */
   readonly wholeWeights: boolean;
   /** Whether every weight of the event is 1: margins are then exact, and a transferable vote has the Droop quota. */
   readonly unitWeights: boolean;
@@ -90,7 +90,7 @@ export interface RankingSink {
   /** Memory for the next ranking, from `end` on: candidates of the position, first choice first, each at most once. */
   readonly cells: Uint8Array | Uint16Array;
   readonly end: number;
-  /** Announces at most so many rankings. */
+  /** Announces how many rankings will be added at most. */
   expect(rankings: number): void;
   /** Makes room for a ranking of `length` places; may replace `cells`. */
   makeRoom(length: number): void;
