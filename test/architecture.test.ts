@@ -62,23 +62,23 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 570,
   accounts: 965,
   webhooks: 2450,
-  'voting-events': 5115,
+  'voting-events': 5116,
   'ballot-definition': 3916,
   voters: 5703,
   payments: 4397,
   credits: 722,
   ballots: 3250,
-  'ballot-log': 4790,
+  'ballot-log': 4788,
   'service-log': 690,
   tally: 2698,
-  results: 6632,
+  results: 6636,
   letters: 991,
   console: 1198,
   demo: 479,
   commands: 4424,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_253;
+const LINES_OF_ALL = 67_256;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 29;
 

@@ -4,7 +4,7 @@ import { pick } from '#src/platform/pick.ts';
 import { closeTime, paperOf, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import type { PaperSize } from './download-link.ts';
 import type { PrintOrder } from './print-order.ts';
-import { readVoterFigures } from './repository.ts';
+import { hasOtherWeights, readVoterFigures } from './repository.ts';
 
 /** The largest report takes a few seconds; a slower one is aborted. */
 const MAX_PRINT_MS = 60_000;
@@ -97,9 +97,10 @@ export class ReportPress {
 
   async #order(definition: BallotDefinition, size: PaperSize, nowMs: number): Promise<PrintOrder> {
     const { event } = definition;
-    const [results, { voters, weighted }] = await Promise.all([
+    const [results, { voters }, weighted] = await Promise.all([
       this.#deps.counting.forThread(definition, nowMs),
       readVoterFigures(this.#deps.copy, event.id),
+      hasOtherWeights(this.#deps.copy, event.id),
     ]);
     const groups = new Map(definition.groups.map(({ id, name }) => [id, name]));
     const frame: PrintOrder['frame'] = {

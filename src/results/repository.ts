@@ -3,7 +3,7 @@ import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.
 import { NOT_COUNTED } from '#src/ballot-log/void-ballot.ts';
 import { readBoxEnd, readSealedBallots, type SealedBallot } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
-import { atOneMoment, type Database, type Executor } from '#src/database/client.ts';
+import { atOneMoment, type Database, type Executor, isTrue } from '#src/database/client.ts';
 import { MAY_VOTE } from '#src/voters/notification.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import type { WaitingBallot } from './read-count-inputs.ts';
@@ -31,8 +31,6 @@ interface VoterFigures extends Record<string, unknown> {
     readonly approvedWeight: string;
     readonly votedWeight: string;
   };
-  /** Whether a voter weighs something else than 1. Weights of 0.5 and 1.5 have the sum of two voters. */
-  readonly weighted: boolean;
   /** Whether somebody voted who is not disclosed yet. */
   readonly waiting: boolean;
   /** Rows of roll changes that the figures are the sum of. */
@@ -63,8 +61,6 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
         'unreachable', (SELECT count(*) FROM voters v WHERE v.voting_event_id = ${eventId} AND v.email IS NULL
           AND v.key_status = 'none' AND ${MAY_VOTE})) FROM f) AS voters,
       (SELECT coalesce(sum(change), 0)::int FROM f) AS changes,
-      (SELECT coalesce(min(weight_micro) <> 1000000 OR max(weight_micro) <> 1000000, false)
-        FROM voters WHERE voting_event_id = ${eventId}) AS weighted,
       EXISTS (SELECT 1 FROM undisclosed_voters WHERE voting_event_id = ${eventId}) AS waiting,
       (SELECT count(*)::int FROM pending_ballots WHERE voting_event_id = ${eventId}) AS "pendingBallots",
       (SELECT coalesce(jsonb_agg(jsonb_build_object('groupId', g.id, 'name', g.name,
@@ -75,6 +71,13 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
   if (row === undefined) throw new Error('a statement of aggregates returned no row');
   return row;
 }
+
+/** Whether a voter weighs something else than 1, by the ends of an index: weights of 0.5 and 1.5 have the sum of two voters. */
+export const hasOtherWeights = (executor: Executor, eventId: string): Promise<boolean> =>
+  isTrue(
+    executor,
+    sql`SELECT min(weight_micro) <> 1000000 OR max(weight_micro) <> 1000000 FROM voters WHERE voting_event_id = ${eventId}`,
+  );
 
 export interface StoredVoteBallot extends WaitingBallot {
   readonly id: string;

@@ -136,7 +136,8 @@ async function changeIssues(
   const after = { ...before, ...definedOnly(columns) };
   const openedAt = before.openedAt ?? (body.status === 'open' ? nowMs : null);
   // An event that was opened before its start may also end before its start.
-  if (openedAt !== null && after.startsAt !== null) after.startsAt = Math.min(after.startsAt, openedAt);
+  if (openedAt !== null && after.startsAt !== null && changed.startsAt === undefined)
+    after.startsAt = Math.min(after.startsAt, openedAt);
   const page = changed.votingPageUrl === undefined ? undefined : { ...before, votingPageUrl: changed.votingPageUrl };
   const issues = [
     ...(await priceIssues(executor, deps.pricing, before, changed)),

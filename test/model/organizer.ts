@@ -192,7 +192,7 @@ function patch(model: Model, context: Context): Expected[] {
   const refusals: Expected[] = [];
   const perhaps: Expected[] = [];
   const openedAt = next.openedAt ?? (body['status'] === 'open' ? now : null);
-  const fields = misfits({ ...next, openedAt }, event);
+  const fields = misfits({ ...next, openedAt: changed.includes('startsAt') ? null : openedAt }, event);
   // What a provider takes at least isn't in the contract.
   if (priced)
     perhaps.push(unfit(['payments.payToVote', 'payments.payToRegisterCandidate', 'payments.payToVote.amountMinor']));
