@@ -65,7 +65,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 5116,
   'ballot-definition': 3916,
   voters: 5703,
-  payments: 4397,
+  payments: 4396,
   credits: 722,
   ballots: 3250,
   'ballot-log': 4788,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4424,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_256;
+const LINES_OF_ALL = 67_255;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 29;
 

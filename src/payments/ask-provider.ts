@@ -12,6 +12,7 @@ import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { type ApiError, invalidField } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { repeat } from '#src/platform/within.ts';
 import {
   type AttemptRef,
   endAsking,
@@ -159,11 +160,9 @@ async function requireAttempt(deps: PaymentDeps, ref: AttemptRef): Promise<Payme
 
 async function askAndSettle(deps: PaymentDeps, ref: AttemptRef, until: number): Promise<PaymentAttempt> {
   let answered = false;
-  const renewing = setInterval(() => {
-    renewAsking(deps.db, ref, LEASE_MS).catch((fault: unknown) =>
-      deps.log.warn({ fault: summariseFault(fault) }, 'another caller may ask the payment provider meanwhile'),
-    );
-  }, RENEWED_EVERY_MS);
+  const over = new AbortController();
+  const failed = 'another caller may ask the payment provider meanwhile';
+  repeat(RENEWED_EVERY_MS, over.signal, deps.log, failed, () => renewAsking(deps.db, ref, LEASE_MS));
   try {
     // Read under the lease, so that a page that was made meanwhile is included.
     let attempt = await requireAttempt(deps, ref);
@@ -172,7 +171,7 @@ async function askAndSettle(deps: PaymentDeps, ref: AttemptRef, until: number): 
     for (const state of states) attempt = await settlePayment(deps, ref, state);
     return attempt;
   } finally {
-    clearInterval(renewing);
+    over.abort();
     await endAsking(deps.db, ref, answered);
   }
 }

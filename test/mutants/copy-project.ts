@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-const ROOT = path.resolve(import.meta.dirname, '../..');
+export const ROOT = path.resolve(import.meta.dirname, '../..');
 const PARTS = ['src', 'sandbox', 'sdk', 'test', 'verifier', 'migrations', 'docs', 'examples', 'scripts', 'build'];
 const FILES = ['package.json', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'];
 

@@ -1,8 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Mutant } from './copy-project.ts';
-
-export const ROOT = path.resolve(import.meta.dirname, '../..');
+import { type Mutant, ROOT } from './copy-project.ts';
 
 /** A text of a file, by its place, and what stands there by mistake. */
 export interface Slip {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
-import { changed, type Mutant } from './copy-project.ts';
-import { allMutants, ROOT, type Rules, type Slip, type Swap, swapsOf } from './slips.ts';
+import { changed, type Mutant, ROOT } from './copy-project.ts';
+import { allMutants, type Rules, type Slip, type Swap, swapsOf } from './slips.ts';
 
 /** The tests that hold the rules of a file of SQL, the likeliest first: a mutant is dead at the first that fails. */
 const TESTS: Readonly<Record<string, readonly string[]>> = {

@@ -160,7 +160,7 @@ function parseStrictly(text: string, maxValues: number): JsonObject | undefined 
 
 export interface JsonBody {
   readonly value: JsonObject;
-  /** Parts that cannot be stored. One error lists these faults together with those that validation finds. */
+  /** Faults of the JSON text itself, such as a number without an exact value. One 422 lists them with the faults that validation finds. */
   readonly faults: readonly Issue[];
   /** Hash that replaces the value of a body that may be large; independent of the order of its field names. */
   readonly digest?: string;
