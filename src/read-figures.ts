@@ -1,7 +1,6 @@
 import { readCloseDue } from '#src/ballot-log/due-repository.ts';
 import { countStandbys } from '#src/database/check-server.ts';
 import type { Database } from '#src/database/client.ts';
-import { waitingFor } from '#src/database/read-pool.ts';
 import { countFailedJobs } from '#src/jobs/inspect.ts';
 import type { AnyJob } from '#src/jobs/queue.ts';
 import type { Readings } from '#src/server/metrics.ts';
@@ -42,7 +41,7 @@ export async function readFigures(
   const none = tasks.map((task) => [task, 0] as const);
   return {
     failedJobs: new Map([...none, ...failed]),
-    poolWaiting: waitingFor(db),
+    poolWaiting: db.$client.waiting,
     oldestJobSeconds: new Map([...none, ...due.map(({ task, seconds }) => [task, Number(seconds)] as const)]),
     oldestMailSeconds: Number(waiting[0]?.seconds ?? 0),
     pendingWebhooks: Number(row?.webhooks ?? 0),

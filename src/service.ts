@@ -17,11 +17,11 @@ import { ConsoleFeed, KEPT, keepMails } from '#src/console/console-feed.ts';
 import { offersConsole } from '#src/console/offer-console.ts';
 import { isOfConsole } from '#src/console/routes.ts';
 import { lookAtDurability } from '#src/database/check-server.ts';
-import { connectDatabase, cutConnections } from '#src/database/client.ts';
+import { connectDatabase, setSilent } from '#src/database/client.ts';
 import { DatabaseClock } from '#src/database/database-clock.ts';
 import { Heartbeat } from '#src/database/heartbeat.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
-import { connectReads, waitingFor } from '#src/database/read-pool.ts';
+import { connectReads } from '#src/database/read-pool.ts';
 import { IN_RECOVERY } from '#src/database/writer.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
 import { Load } from '#src/http/load.ts';
@@ -130,7 +130,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     clock,
     processId,
     idempotency: new IdempotencyStore(db, secrets, processId),
-    load: new Load(() => waitingFor(db) + waitingFor(reads)),
+    load: new Load(() => db.$client.waiting + reads.$client.waiting),
     loopWatch: new LoopWatch(),
     leases,
     threads,
@@ -244,6 +244,7 @@ function watchDatabase(deps: Deps, url: string, work: BackgroundWork, onReplaced
     processId: deps.processId,
     onReplaced,
     onBeat({ databaseMs, askedAt, answeredAt }) {
+      for (const db of [deps.db, deps.reads]) setSilent(db, false);
       deps.clock.follow(databaseMs, askedAt, answeredAt);
       const differenceMs = Math.round(systemClock.now() - databaseMs - (answeredAt - askedAt) / 2);
       if (!drift.look(differenceMs)) return;
@@ -252,8 +253,7 @@ function watchDatabase(deps: Deps, url: string, work: BackgroundWork, onReplaced
       if (deps.config.worker) work.want(drift.isRight);
     },
     onSilence() {
-      cutConnections(deps.db);
-      cutConnections(deps.reads);
+      for (const db of [deps.db, deps.reads]) setSilent(db, true);
       deps.leases.changes.refuseWaiting();
       deps.leases.changeTurns.refuseWaiting();
     },

@@ -11,7 +11,7 @@ import { requireSchemaNumber } from './schema-number.ts';
 import { WriterClient } from './writer.ts';
 
 /** Runs statements outside of a transaction. */
-export type Database = NodePgDatabase & { $client: pg.Pool };
+export type Database = NodePgDatabase & { $client: FairPool };
 /** Runs statements inside of a transaction. */
 export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0];
 /** Either: the first parameter of a repository's function that works in and outside of a transaction. */
@@ -23,7 +23,7 @@ export interface ConnectOptions {
   readonly maxConnections: number;
   /** Time limit for getting a connection; the limit of a request (`databaseConnectMs`) by default. */
   readonly connectMs?: number;
-  /** The set in which the pool keeps its connections. Pools that `cutConnections` cuts together share one set. */
+  /** The set in which the pool keeps its connections. Pools that `setSilent` cuts together share one set. */
   readonly connections?: Set<pg.PoolClient>;
 }
 
@@ -37,7 +37,7 @@ export const connectDatabase = (options: ConnectOptions): Database =>
   makePool(options, (config) => new FairPool({ ...config, Client: WriterClient }));
 
 /** Opens a pool. Every client gets an error listener, because an unhandled error of an idle connection would end the process. */
-export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) => pg.Pool): Database {
+export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) => FairPool): Database {
   const pool = open({
     connectionString: options.url,
     max: options.maxConnections,
@@ -69,10 +69,12 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
 }
 
 /**
- * Cuts every connection of a pool to a database that does not answer: running queries fail at once and may be retried. The pool
- * opens new connections on demand.
+ * Says whether the database answers. If not, the pool refuses its callers, and cuts every connection: running queries fail at once
+ * and may be retried later, on connections that the pool opens then.
  */
-export function cutConnections({ $client }: Database): void {
+export function setSilent({ $client }: Database, isSilent: boolean): void {
+  $client.setSilent(isSilent);
+  if (!isSilent) return;
   for (const client of connectionsOf.get($client) ?? []) {
     // The driver's own `end` waits for the server if no query is running.
     const stream: unknown = Reflect.get(Reflect.get(client, 'connection') ?? {}, 'stream');

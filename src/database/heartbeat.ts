@@ -99,9 +99,11 @@ export class Heartbeat {
 
   async #keepBeating(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
+      let wasSilent = false;
       try {
         await this.#beatOnOneConnection();
       } catch (fault) {
+        wasSilent = fault instanceof Silence;
         this.#noteFault(fault);
       } finally {
         this.#first.resolve();
@@ -109,7 +111,8 @@ export class Heartbeat {
         this.#client?.end().catch(() => undefined);
         this.#client = undefined;
       }
-      await this.#pause();
+      // Every caller is refused until the next answer: if only this connection was lost, that is a few milliseconds.
+      if (!wasSilent) await this.#pause();
     }
   }
 

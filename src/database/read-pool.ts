@@ -59,14 +59,14 @@ class CopyBehind extends Error {
 
 /** Gives connections to the standby if it has caught up with the primary, otherwise to the primary. */
 class ReadPool extends FairPool {
-  readonly writer: pg.Pool;
+  readonly #writer: FairPool;
   readonly #log: Log;
   #restsUntil = Number.NEGATIVE_INFINITY;
   #isUsed = true;
 
-  constructor(config: pg.PoolConfig, writer: pg.Pool, log: Log) {
+  constructor(config: pg.PoolConfig, writer: FairPool, log: Log) {
     super(config);
-    this.writer = writer;
+    this.#writer = writer;
     this.#log = log;
     const [query, end] = [this.query.bind(this) as (...words: unknown[]) => Promise<unknown>, this.end.bind(this)];
     const again = writer.query.bind(writer) as typeof query;
@@ -80,14 +80,23 @@ class ReadPool extends FairPool {
     this.end = (() => Promise.all([end(), writer.end()]).then(() => undefined)) as typeof this.end;
   }
 
+  override get waiting(): number {
+    return super.waiting + this.#writer.waiting;
+  }
+
+  override setSilent(isSilent: boolean): void {
+    super.setSilent(isSilent);
+    this.#writer.setSilent(isSilent);
+  }
+
   protected override async take(): Promise<pg.PoolClient> {
-    if (monotonicMs() < this.#restsUntil) return this.writer.connect();
-    const writer = await askWriter(this.writer).catch((fault: unknown) => {
+    if (monotonicMs() < this.#restsUntil) return this.#writer.connect();
+    const writer = await askWriter(this.#writer).catch((fault: unknown) => {
       if (isAway(fault)) throw fault;
       // For example, the role may not call the WAL functions. The primary still answers its reads.
       this.#rest(fault);
     });
-    if (writer === undefined) return this.writer.connect();
+    if (writer === undefined) return this.#writer.connect();
     let client: pg.PoolClient | undefined;
     try {
       client = await super.take();
@@ -98,7 +107,7 @@ class ReadPool extends FairPool {
     } catch (fault) {
       client?.release(!(fault instanceof CopyBehind));
       this.#rest(fault);
-      return this.writer.connect();
+      return this.#writer.connect();
     }
   }
 
@@ -127,9 +136,3 @@ export function connectReads(given: ConnectOptions, readUrl: string | undefined)
     (config) => new ReadPool({ ...config, Client: StandbyClient }, writer.$client, options.log),
   );
 }
-
-/** Number of callers that wait for a connection of a pool; for a read pool, including its pool of the primary. */
-export const waitingFor = ({ $client }: Database): number =>
-  waitingIn($client) + ($client instanceof ReadPool ? waitingIn($client.writer) : 0);
-
-const waitingIn = (pool: pg.Pool): number => (pool instanceof FairPool ? pool.waiting : pool.waitingCount);

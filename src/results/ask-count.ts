@@ -59,7 +59,7 @@ async function askShown<Answer>(
     if (isEmpty || running.lastLeaf <= lastLeaf) return;
     const take = (bytes: Uint8Array, start: number, end: number, weightMicro: bigint): void =>
       count.addPacked(bytes, start, end, weightMicro, times);
-    await readBox(db.$client, event.id, lastLeaf, take, undefined, running.lastLeaf);
+    await readBox(db, event.id, lastLeaf, take, undefined, running.lastLeaf);
   };
   await count.add(waiting, 1);
   await addLater(-1);

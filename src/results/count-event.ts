@@ -263,18 +263,13 @@ export class EventCounter {
   }
 
   /** Counts the newly logged ballots. @returns the other inputs of the same moment */
-  async #catchUp(
-    { $client: pool }: Database,
-    eventId: string,
-    running: RunningCount,
-    isKeptBack: boolean,
-  ): Promise<CountInputs> {
+  async #catchUp(db: Database, eventId: string, running: RunningCount, isKeptBack: boolean): Promise<CountInputs> {
     let disclosed = false;
     for (;;) {
-      const inputs = await readCountInputs(pool, eventId, running.lastLeaf, isKeptBack);
+      const inputs = await readCountInputs(db.$client, eventId, running.lastLeaf, isKeptBack);
       if (inputs.box === undefined) {
         running.lastLeaf = await readBox(
-          pool,
+          db,
           eventId,
           running.lastLeaf,
           (bytes, start, end, weightMicro) => running.addPacked(bytes, start, end, weightMicro, 1),

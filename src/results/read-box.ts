@@ -1,8 +1,8 @@
-import { drizzle } from 'drizzle-orm/node-postgres';
-import { escapeLiteral, type Pool } from 'pg';
+import { escapeLiteral } from 'pg';
 import { eachItem } from '#src/ballots/block-encoding.ts';
 import { readBoxEnd } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
+import type { Database } from '#src/database/client.ts';
 import { type CopiedRow, CopyReader, copyPieces } from '#src/database/copy-rows.ts';
 import { Pauses } from '#src/platform/loop-turns.ts';
 
@@ -80,14 +80,14 @@ class BlockReader {
  * @returns the last leaf that was read, `afterLeaf` if there was none
  */
 export async function readBox(
-  pool: Pool,
+  db: Database,
   eventId: string,
   afterLeaf: bigint,
   take: TakeBallot,
   expect: (ballots: number) => void = () => undefined,
   upTo?: bigint,
 ): Promise<bigint> {
-  const last = Number(upTo ?? (await readBoxEnd(drizzle(pool), eventId)));
+  const last = Number(upTo ?? (await readBoxEnd(db, eventId)));
   let next = Number(afterLeaf);
   if (last <= next) return afterLeaf;
   expect(last - next);
@@ -103,7 +103,7 @@ export async function readBox(
       const query = `SELECT first_leaf, ballots, weights, entries FROM ballot_blocks WHERE voting_event_id = ${escapeLiteral(eventId)}
         AND first_leaf > ${after - BLOCK_BALLOTS} AND first_leaf + ballots > ${after + 1} AND first_leaf <= ${upTo}`;
       const reader = new CopyReader(4);
-      const pieces = await copyPieces(pool, query);
+      const pieces = await copyPieces(db.$client, query);
       const bytesEach = pieces.reduce((sum, { length }) => sum + length, 0) / ballots;
       together = Math.min(BALLOTS_PER_COPY, Math.max(1, Math.floor(BYTES_PER_COPY / bytesEach)));
       for (const piece of pieces) {

@@ -52,7 +52,7 @@ const asRow = (one: BallotToSeal) => ({
 
 async function countBox(after: bigint): Promise<{ last: bigint; ballots: number; weight: bigint; bytes: number }> {
   const sum = { ballots: 0, weight: 0n, bytes: 0 };
-  const last = await readBox(pool, event.id, after, (_bytes, start, end, weight) => {
+  const last = await readBox(service.deps.db, event.id, after, (_bytes, start, end, weight) => {
     sum.ballots += 1;
     sum.bytes += end - start;
     sum.weight += weight;

@@ -1,6 +1,8 @@
+import { drizzle } from 'drizzle-orm/node-postgres';
 import { Pool } from 'pg';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { copyPieces } from '#src/database/copy-rows.ts';
+import { FairPool } from '#src/database/fair-pool.ts';
 import { readBox } from '#src/results/read-box.ts';
 import { createTestEvent } from '#test/harness/elections.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
@@ -27,7 +29,7 @@ await filling.query(
   [eventId, BALLOTS, BALLOT_BYTES],
 );
 await filling.end();
-const pool = new Pool({ connectionString: service.databaseUrl, statement_timeout: LIMIT_MS, max: 4 });
+const pool = new FairPool({ connectionString: service.databaseUrl, statement_timeout: LIMIT_MS, max: 4 });
 afterAll(() => pool.end());
 
 const burn = (ms: number): void => {
@@ -40,7 +42,7 @@ describe('a count that takes longer than the database waits for a statement', ()
     let ballots = 0;
     const connects = vi.spyOn(pool, 'connect');
     // Twice the limit in all.
-    const last = await readBox(pool, eventId, -1n, () => {
+    const last = await readBox(drizzle(pool), eventId, -1n, () => {
       ballots += 1;
       burn((2 * LIMIT_MS) / BALLOTS);
     });

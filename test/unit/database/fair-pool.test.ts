@@ -39,3 +39,17 @@ test('places come back from who gets no connection in time, or breaks one', asyn
   for (const client of all) client.release();
   await pool.end();
 });
+
+test('while the database gives no answer nobody waits, neither who waits already nor who asks once more', async () => {
+  const pool = open(3_600_000);
+  const held = [await pool.connect(), await pool.connect()];
+  const waiting = pool.connect();
+  const refused = expect(waiting).rejects.toThrow('no connection');
+  pool.setSilent(true);
+  await refused;
+  await expect(pool.query('SELECT 1')).rejects.toThrow('the database gives no answer');
+  for (const client of held) client.release();
+  pool.setSilent(false);
+  await expect(pool.query('SELECT 1')).resolves.toMatchObject({ rowCount: 1 });
+  await pool.end();
+});
