@@ -254,7 +254,11 @@ export async function requirePhase(
  * Refuses mails and letters to voters while no voter can vote, except before a scheduled opening with `beforeOpening`.
  * @throws ApiError 409 `event_not_open`, `not_ready`, `event_closed`
  */
-export function requireMailable(event: VotingEvent, nowMs: number, beforeOpening: boolean): void {
+export function requireMailable(
+  event: Lifecycle & Pick<VotingEvent, 'missing'>,
+  nowMs: number,
+  beforeOpening: boolean,
+): void {
   const phase = phaseAt(event, nowMs);
   const answer = LIFE.mail_voters[phase];
   if (answer === 'yes') return;

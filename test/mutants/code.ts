@@ -13,9 +13,9 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(LOG.map((name) => [`ballot-log/${name}.ts`, ['unit/ballot-log', 'unit/verifier']])),
   'ballots/ballot-rules.ts': ['unit/ballots', 'api/voting', 'api/participants', 'api/paid-for'],
   'platform/decimal.ts': ['unit/tally', 'api/roll', 'api/voting'],
-  'voters/eligibility.ts': ['api/participants', 'api/voting', 'api/registrations'],
+  'voters/eligibility.ts': ['unit/voting-events', 'api/participants', 'api/voting', 'api/registrations'],
   'voting-events/lifecycle.ts': ['unit/voting-events', 'unit/database/event-status', 'api/event-life', 'api/rehearsal'],
-  'voting-events/opening.ts': ['api/event-life', 'api/organizer', 'api/rehearsal'],
+  'voting-events/opening.ts': ['unit/voting-events', 'api/event-life', 'api/organizer', 'api/rehearsal'],
 };
 
 /** Line by line, as the formatter writes them: a sign between blanks is no generic and no arrow. */
