@@ -1,5 +1,8 @@
+# The Node of package.json. The digest names this image for good, whatever the tag points to later.
+ARG NODE=node:26.10.0-slim@sha256:ec7758ee051e457b468b32bde57b0879010b325bb9862718e9615225ce4aaae1
+
 # Production dependencies only, and without the embedded database: a container is given DATABASE_URL.
-FROM node:26-slim AS dependencies
+FROM ${NODE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
@@ -8,7 +11,7 @@ RUN find node_modules/@embedpdf/*/fonts -type f ! -name '*-Regular.*' ! -name '*
   && find node_modules/@fontsource/*/files -type f ! -name 'noto-emoji-emoji-400-normal.woff' ! -regex '.*noto-sans-\([a-z]*\)-\1-[46]00-normal.woff' -delete
 
 # The verifier and the SDK are built here, once. The development dependencies that it takes stay behind.
-FROM node:26-slim AS assets
+FROM ${NODE} AS assets
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
@@ -19,7 +22,7 @@ COPY src src
 COPY scripts scripts
 RUN node scripts/build-assets.ts
 
-FROM node:26-slim
+FROM ${NODE}
 ENV NODE_ENV=production DATA_DIR=/data
 WORKDIR /app
 # What is signed last is remembered in the one, the keys of open elections stand in the other, both apart from the database:

@@ -165,6 +165,20 @@ describe('deployment', () => {
     expect(dockerfile).toMatch(/\nUSER node\n(.*\n)*HEALTHCHECK .*\/health\/live'/);
   });
 
+  test('names every image by a digest, and builds on the Node that the tests run on', () => {
+    const dockerfile = read('Dockerfile');
+    const images = [
+      ...dockerfile.matchAll(/^ARG NODE=(\S+)$/gm),
+      ...read('compose.yaml').matchAll(/^ {4}image: (?:&\w+ )?([^*\s]+)$/gm),
+    ].map((match) => match[1] ?? '');
+    expect(images.map((image) => image.replace(/@sha256:[0-9a-f]{64}$/, ' by digest'))).toEqual([
+      `node:${JSON.parse(read('package.json')).devDependencies.node}-slim by digest`,
+      expect.stringMatching(/^postgres:18\.\d+ by digest$/),
+      expect.stringMatching(/^caddy:2[.\d]+ by digest$/),
+    ]);
+    expect(dockerfile.match(/^FROM (?!\$\{NODE\})/gm)).toBeNull();
+  });
+
   test('builds the verifier and the SDK from their sources in a stage of its own: the image gets no tool that builds', () => {
     const [dependencies = '', assets = '', image = ''] = read('Dockerfile')
       .split(/^(?=FROM )/m)
