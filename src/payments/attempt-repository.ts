@@ -1,8 +1,23 @@
-import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lte,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
 import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
 import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/cursor.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import type { AttemptStatus, PaymentAttempt, PaymentPurpose } from './payment.ts';
 import { paymentAttempts } from './tables.ts';
 
@@ -39,106 +54,82 @@ function at({ votingEventId, id }: AttemptRef) {
   return and(eq(paymentAttempts.votingEventId, votingEventId), eq(paymentAttempts.id, id));
 }
 
+const attemptsWhere = (executor: Executor, ...conditions: (SQL | undefined)[]) =>
+  executor
+    .select()
+    .from(paymentAttempts)
+    .where(and(...conditions));
+
 export const findAttempt = (executor: Executor, ref: AttemptRef): Promise<PaymentAttempt | undefined> =>
-  firstOf(executor.select().from(paymentAttempts).where(at(ref)));
+  firstOf(attemptsWhere(executor, at(ref)));
 
 /** Finds an attempt by its ID alone, because messages of providers do not name the event. */
 export const findAttemptById = (executor: Executor, id: string): Promise<PaymentAttempt | undefined> =>
-  firstOf(executor.select().from(paymentAttempts).where(eq(paymentAttempts.id, id)));
+  firstOf(attemptsWhere(executor, eq(paymentAttempts.id, id)));
 
-export async function findAttemptOfPayments(
+const isOfBusiness = (businessId: string) => eq(paymentAttempts.paymentBusinessId, businessId);
+
+export const findAttemptOfPayments = (
   executor: Executor,
   businessId: string,
   paymentIds: readonly string[],
-): Promise<PaymentAttempt | undefined> {
-  const [row] = await executor
-    .select()
-    .from(paymentAttempts)
-    .where(
-      and(
-        eq(paymentAttempts.paymentBusinessId, businessId),
-        inArray(paymentAttempts.providerPaymentId, [...paymentIds]),
-      ),
-    )
-    .limit(1);
-  return row;
-}
+): Promise<PaymentAttempt | undefined> => {
+  const isNamed = inArray(paymentAttempts.providerPaymentId, [...paymentIds]);
+  return firstOf(attemptsWhere(executor, isOfBusiness(businessId), isNamed).limit(1));
+};
 
 /** The newest payment that a business took; undefined before the first. */
-export async function findTakenPayment(executor: Executor, businessId: string): Promise<PaymentAttempt | undefined> {
-  const [row] = await executor
-    .select()
-    .from(paymentAttempts)
-    .where(and(eq(paymentAttempts.paymentBusinessId, businessId), isNotNull(paymentAttempts.providerReference)))
-    .orderBy(desc(paymentAttempts.createdAt))
-    .limit(1);
-  return row;
-}
+export const findTakenPayment = (executor: Executor, businessId: string): Promise<PaymentAttempt | undefined> => {
+  const taken = attemptsWhere(executor, isOfBusiness(businessId), isNotNull(paymentAttempts.providerReference));
+  return firstOf(taken.orderBy(desc(paymentAttempts.createdAt)).limit(1));
+};
 
-const isOfVisitor = (visitorId: string) =>
-  sql`lower(${paymentAttempts.request} ->> 'visitorId') = ${visitorId.toLowerCase()}`;
+const isOfVisitor = (votingEventId: string, visitorId: string) =>
+  and(
+    eq(paymentAttempts.votingEventId, votingEventId),
+    sql`lower(${paymentAttempts.request} ->> 'visitorId') = ${visitorId.toLowerCase()}`,
+  );
 
 /** The fulfilled attempts of a visitor of an event that were not refunded or reversed. */
-export async function listGivenTo(
-  executor: Executor,
-  votingEventId: string,
-  visitorId: string,
-): Promise<PaymentAttempt[]> {
-  return executor
-    .select()
-    .from(paymentAttempts)
-    .where(
-      and(
-        eq(paymentAttempts.votingEventId, votingEventId),
-        eq(paymentAttempts.status, 'fulfilled'),
-        isNull(paymentAttempts.refundedAt),
-        isNull(paymentAttempts.reversedAt),
-        isOfVisitor(visitorId),
-      ),
-    );
-}
+export const listGivenTo = async (executor: Executor, votingEventId: string, visitorId: string) =>
+  attemptsWhere(
+    executor,
+    isOfVisitor(votingEventId, visitorId),
+    eq(paymentAttempts.status, 'fulfilled'),
+    isNull(paymentAttempts.refundedAt),
+    isNull(paymentAttempts.reversedAt),
+  );
 
 /** Unpaid attempts whose ballots reserve credits of a visitor. */
-export async function listHolding(
-  executor: Executor,
-  votingEventId: string,
-  visitorId: string,
-): Promise<PaymentAttempt[]> {
-  return executor
-    .select()
-    .from(paymentAttempts)
-    .where(
-      and(
-        eq(paymentAttempts.votingEventId, votingEventId),
-        isNotNull(paymentAttempts.heldCredits),
-        inArray(paymentAttempts.status, ['created', 'pending']),
-        isOfVisitor(visitorId),
-      ),
-    );
-}
+export const listHolding = async (executor: Executor, votingEventId: string, visitorId: string) =>
+  attemptsWhere(
+    executor,
+    isOfVisitor(votingEventId, visitorId),
+    isNotNull(paymentAttempts.heldCredits),
+    inArray(paymentAttempts.status, ['created', 'pending']),
+  );
 
 /** Locks an attempt, so that one transaction at a time settles or fulfils it. */
 export const lockAttempt = (tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt | undefined> =>
-  firstOf(tx.select().from(paymentAttempts).where(at(ref)).for('update'));
+  firstOf(attemptsWhere(tx, at(ref)).for('update'));
+
+/** Locks an attempt whose row must exist. @throws ApiError `not_found`: the end of a rehearsal has deleted the attempt */
+export const requireLocked = async (tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt> =>
+  orNotFound(await lockAttempt(tx, ref));
 
 /** Inserts an attempt; undefined if a request with the same Idempotency-Key has inserted one already. */
 export const insertAttempt = (executor: Executor, row: NewAttempt): Promise<PaymentAttempt | undefined> =>
   firstOf(executor.insert(paymentAttempts).values(row).onConflictDoNothing().returning());
 
 /** The attempt that an earlier try of an idempotent request made, if a retry may continue it. */
-export async function findAttemptByRequest(
+export const findAttemptByRequest = (
   executor: Executor,
   votingEventId: string,
   requestKeys: readonly Buffer[],
-): Promise<PaymentAttempt | undefined> {
-  const [row] = await executor
-    .select()
-    .from(paymentAttempts)
-    .where(
-      and(eq(paymentAttempts.votingEventId, votingEventId), inArray(paymentAttempts.requestKey, [...requestKeys])),
-    );
-  return row;
-}
+): Promise<PaymentAttempt | undefined> => {
+  const isSame = inArray(paymentAttempts.requestKey, [...requestKeys]);
+  return firstOf(attemptsWhere(executor, eq(paymentAttempts.votingEventId, votingEventId), isSame));
+};
 
 /**
  * Moves an attempt to a status; undefined if `ALLOWED_FROM` does not permit it from the present status.
@@ -189,7 +180,7 @@ export async function takeAsking(
   ref: AttemptRef,
   { againAfterMs, leaseMs }: Asking,
 ): Promise<boolean> {
-  const rows = await executor
+  const { rowCount } = await executor
     .update(paymentAttempts)
     .set({ askingUntil: sql`${nowMs} + ${leaseMs}::bigint` })
     .where(
@@ -198,9 +189,8 @@ export async function takeAsking(
         or(isNull(paymentAttempts.askingUntil), lte(paymentAttempts.askingUntil, nowMs)),
         or(isNull(paymentAttempts.askedAt), lte(paymentAttempts.askedAt, sql`${nowMs} - ${againAfterMs}::bigint`)),
       ),
-    )
-    .returning({ id: paymentAttempts.id });
-  return rows.length === 1;
+    );
+  return rowCount === 1;
 }
 
 /** Extends the lease of a request to the provider that is still under way. */
@@ -213,8 +203,8 @@ export async function renewAsking(executor: Executor, ref: AttemptRef, leaseMs: 
 
 /** Whether the provider answered within the last `withinMs` milliseconds. */
 export async function isAnswerYoung(executor: Executor, ref: AttemptRef, withinMs: number): Promise<boolean> {
-  const young = and(at(ref), gt(paymentAttempts.askedAt, sql`${nowMs} - ${withinMs}::bigint`));
-  return (await executor.select({ id: paymentAttempts.id }).from(paymentAttempts).where(young)).length === 1;
+  const young = gt(paymentAttempts.askedAt, sql`${nowMs} - ${withinMs}::bigint`);
+  return (await attemptsWhere(executor, at(ref), young)).length === 1;
 }
 
 /** Ends the lease. `takeAsking` counts the age of the answer from now; without an answer, the next caller may ask at once. */
@@ -285,50 +275,32 @@ export async function listAttempts(
 }
 
 /** A page of attempts in the order of their IDs, for exports. */
-export async function listAttemptsAfter(
-  executor: Executor,
-  scope: AttemptScope,
-  after: string,
-  limit: number,
-): Promise<PaymentAttempt[]> {
-  return executor
-    .select()
-    .from(paymentAttempts)
-    .where(and(within(scope), gt(paymentAttempts.id, after)))
-    .orderBy(asc(paymentAttempts.id))
-    .limit(limit);
-}
+export const listAttemptsAfter = async (executor: Executor, scope: AttemptScope, after: string, limit: number) =>
+  attemptsWhere(executor, within(scope), gt(paymentAttempts.id, after)).orderBy(asc(paymentAttempts.id)).limit(limit);
 
 export const DUE_AT_ONCE = 100;
 
 /** Attempts that are due for reconciliation, one of each account in turn, so that thousands of one account do not delay others. */
 export async function listDueAttempts(executor: Executor): Promise<PaymentAttempt[]> {
   const { accountId, checkAt } = paymentAttempts;
-  return executor
-    .select()
-    .from(paymentAttempts)
-    .where(lte(checkAt, nowMs))
+  return attemptsWhere(executor, lte(checkAt, nowMs))
     .orderBy(sql`row_number() OVER (PARTITION BY ${accountId} ORDER BY ${checkAt})`, asc(checkAt))
     .limit(DUE_AT_ONCE);
 }
 
 /** Counts of an event's attempts, and its revenue: fulfilled payments not refunded or reversed, minus partial refunds. */
 export async function readPaymentFigures(executor: Executor, votingEventId: string) {
-  const { rows } = await executor.execute<Record<'attempts' | 'succeeded' | 'fulfilled' | 'refunded', string>>(sql`
-    SELECT count(*) AS attempts, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,
-      count(*) FILTER (WHERE status = 'fulfilled') AS fulfilled,
-      count(*) FILTER (WHERE refunded_at IS NOT NULL OR reversed_at IS NOT NULL) AS refunded
+  const { rows } = await executor.execute<Record<'attempts' | 'succeeded' | 'fulfilled' | 'refunded', number>>(sql`
+    SELECT count(*)::int AS attempts, count(*) FILTER (WHERE status = 'succeeded')::int AS succeeded,
+      count(*) FILTER (WHERE status = 'fulfilled')::int AS fulfilled,
+      count(*) FILTER (WHERE refunded_at IS NOT NULL OR reversed_at IS NOT NULL)::int AS refunded
     FROM payment_attempts WHERE voting_event_id = ${votingEventId}`);
   const revenue = await executor.execute<{ currency: string; amount: string }>(sql`
     SELECT currency, sum(amount_minor - part_refunded_minor) AS amount FROM payment_attempts
     WHERE voting_event_id = ${votingEventId} AND status = 'fulfilled' AND reversed_at IS NULL AND refunded_at IS NULL
     GROUP BY currency ORDER BY currency`);
-  const [row] = rows;
   return {
-    attempts: Number(row?.attempts ?? 0),
-    succeeded: Number(row?.succeeded ?? 0),
-    fulfilled: Number(row?.fulfilled ?? 0),
-    refunded: Number(row?.refunded ?? 0),
+    ...{ attempts: 0, succeeded: 0, fulfilled: 0, refunded: 0, ...rows[0] },
     revenue: revenue.rows.map(({ currency, amount }) => ({ currency, amountMinor: Number(amount) })),
   };
 }

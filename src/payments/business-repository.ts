@@ -1,56 +1,56 @@
-import { and, asc, eq, gte, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, asc, eq, gte, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Executor, firstOf } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { holdsText } from '#src/database/search.ts';
 import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { PaymentBusiness } from './payment.ts';
+import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import { paymentBusinesses } from './tables.ts';
 
 type NewBusiness = typeof paymentBusinesses.$inferInsert;
 
-/** The connected businesses of an account, or of all accounts for the operator. */
-export async function listBusinesses(
-  executor: Executor,
-  accountId: string | undefined,
-  search?: string,
-): Promise<PaymentBusiness[]> {
-  return executor
+const businessesWhere = (executor: Executor, ...conditions: (SQL | undefined)[]) =>
+  executor
     .select()
     .from(paymentBusinesses)
-    .where(
-      and(
-        accountId === undefined ? undefined : eq(paymentBusinesses.accountId, accountId),
-        isNull(paymentBusinesses.disconnectedAt),
-        holdsText(search, paymentBusinesses.displayName, paymentBusinesses.provider, paymentBusinesses.country),
-      ),
-    )
-    .orderBy(asc(paymentBusinesses.id));
+    .where(and(...conditions));
+
+/** Of an account, or of any account for the operator. */
+const isConnected = (accountId: string | undefined) =>
+  and(
+    isNull(paymentBusinesses.disconnectedAt),
+    accountId === undefined ? undefined : eq(paymentBusinesses.accountId, accountId),
+  );
+
+/** The connected businesses of an account, or of all accounts for the operator. */
+export async function listBusinesses(executor: Executor, accountId: string | undefined, search?: string) {
+  const { id, displayName, provider, country } = paymentBusinesses;
+  const isFound = holdsText(search, displayName, provider, country);
+  return businessesWhere(executor, isConnected(accountId), isFound).orderBy(asc(id));
 }
 
 /** A connected business of an account, or of any account for the operator. */
-export async function findBusiness(
+export const findBusiness = (
   executor: Executor,
   accountId: string | undefined,
   id: string,
-): Promise<PaymentBusiness | undefined> {
-  const [row] = await executor
-    .select()
-    .from(paymentBusinesses)
-    .where(
-      and(
-        eq(paymentBusinesses.id, id),
-        accountId === undefined ? undefined : eq(paymentBusinesses.accountId, accountId),
-        isNull(paymentBusinesses.disconnectedAt),
-      ),
-    );
-  return row;
-}
+): Promise<PaymentBusiness | undefined> =>
+  firstOf(businessesWhere(executor, eq(paymentBusinesses.id, id), isConnected(accountId)));
 
 /** A business, even if disconnected: its earlier payments are still settled and refunded. */
 export const findBusinessEver = (executor: Executor, id: string): Promise<PaymentBusiness | undefined> =>
-  firstOf(executor.select().from(paymentBusinesses).where(eq(paymentBusinesses.id, id)));
+  firstOf(businessesWhere(executor, eq(paymentBusinesses.id, id)));
+
+/** The business of an attempt. No business is ever deleted. */
+export async function businessOf(
+  executor: Executor,
+  { paymentBusinessId }: Pick<PaymentAttempt, 'paymentBusinessId'>,
+): Promise<PaymentBusiness> {
+  const business = await findBusinessEver(executor, paymentBusinessId);
+  if (business === undefined) throw new Error('a payment business is gone');
+  return business;
+}
 
 export async function insertBusiness(executor: Executor, row: NewBusiness): Promise<PaymentBusiness> {
   const [inserted] = await executor.insert(paymentBusinesses).values(row).returning();
@@ -58,18 +58,14 @@ export async function insertBusiness(executor: Executor, row: NewBusiness): Prom
   return inserted;
 }
 
-export async function updateBusiness(
+export const updateBusiness = (
   executor: Executor,
   id: string,
   changes: Partial<NewBusiness>,
-): Promise<PaymentBusiness | undefined> {
-  const [row] = await executor
-    .update(paymentBusinesses)
-    .set(changes)
-    .where(and(eq(paymentBusinesses.id, id), isNull(paymentBusinesses.disconnectedAt)))
-    .returning();
-  return row;
-}
+): Promise<PaymentBusiness | undefined> => {
+  const connected = and(eq(paymentBusinesses.id, id), isNull(paymentBusinesses.disconnectedAt));
+  return firstOf(executor.update(paymentBusinesses).set(changes).where(connected).returning());
+};
 
 export async function isBusinessLinked(executor: Executor, id: string): Promise<boolean> {
   const { rows } = await executor.execute(sql`SELECT 1 FROM voting_events WHERE payment_business_id = ${id} LIMIT 1`);
@@ -78,12 +74,8 @@ export async function isBusinessLinked(executor: Executor, id: string): Promise<
 
 /** Sets whether a business takes payments. @returns false if nothing changed */
 export async function setReady(executor: Executor, id: string, ready: boolean, atMs: number): Promise<boolean> {
-  const rows = await executor
-    .update(paymentBusinesses)
-    .set({ ready, updatedAt: atMs })
-    .where(and(eq(paymentBusinesses.id, id), eq(paymentBusinesses.ready, !ready)))
-    .returning({ id: paymentBusinesses.id });
-  return rows.length === 1;
+  const isOther = and(eq(paymentBusinesses.id, id), eq(paymentBusinesses.ready, !ready));
+  return (await executor.update(paymentBusinesses).set({ ready, updatedAt: atMs }).where(isOther)).rowCount === 1;
 }
 
 /**
@@ -91,16 +83,13 @@ export async function setReady(executor: Executor, id: string, ready: boolean, a
  * @returns null if the caller may ask, otherwise when the provider was last asked
  */
 export async function takeCheck(executor: Executor, id: string, everyMs: number): Promise<number | null> {
-  const isDue = or(
-    isNull(paymentBusinesses.checkedAt),
-    lte(paymentBusinesses.checkedAt, sql`${nowMs} - ${everyMs}::bigint`),
-  );
-  const taken = await executor
+  const { checkedAt } = paymentBusinesses;
+  const isDue = or(isNull(checkedAt), lte(checkedAt, sql`${nowMs} - ${everyMs}::bigint`));
+  const { rowCount } = await executor
     .update(paymentBusinesses)
     .set({ checkedAt: sql`${nowMs}` })
-    .where(and(eq(paymentBusinesses.id, id), isDue))
-    .returning({ id: paymentBusinesses.id });
-  return taken.length === 1 ? null : ((await findBusinessEver(executor, id))?.checkedAt ?? null);
+    .where(and(eq(paymentBusinesses.id, id), isDue));
+  return rowCount === 1 ? null : ((await findBusinessEver(executor, id))?.checkedAt ?? null);
 }
 
 /** Counts consecutive failures to compare a business's payments with its provider's lists. @returns the count; 0 after a success */
@@ -115,21 +104,15 @@ export async function noteComparison(executor: Executor, id: string, failed: boo
 
 /** Every business that may have taken payments since a moment, including businesses that were disconnected later. */
 export async function listBusinessesSince(executor: Executor, sinceMs: number): Promise<PaymentBusiness[]> {
-  return executor
-    .select()
-    .from(paymentBusinesses)
-    .where(or(isNull(paymentBusinesses.disconnectedAt), gte(paymentBusinesses.disconnectedAt, sinceMs)))
-    .orderBy(asc(paymentBusinesses.id));
+  const { id, disconnectedAt } = paymentBusinesses;
+  return businessesWhere(executor, or(isNull(disconnectedAt), gte(disconnectedAt, sinceMs))).orderBy(asc(id));
 }
 
 const CHECKED_AT_ONCE = 100;
 
 /** Connected businesses that take no payments, the longest unchecked first, so that each is checked in turn despite the limit. */
 export async function listUnreadyBusinesses(executor: Executor): Promise<PaymentBusiness[]> {
-  return executor
-    .select()
-    .from(paymentBusinesses)
-    .where(and(eq(paymentBusinesses.ready, false), isNull(paymentBusinesses.disconnectedAt)))
+  return businessesWhere(executor, eq(paymentBusinesses.ready, false), isConnected(undefined))
     .orderBy(sql`${paymentBusinesses.checkedAt} NULLS FIRST`)
     .limit(CHECKED_AT_ONCE);
 }
