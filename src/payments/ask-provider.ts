@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
 import {
@@ -12,7 +11,7 @@ import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { type ApiError, invalidField } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { repeat } from '#src/platform/within.ts';
+import { orLate, repeat } from '#src/platform/within.ts';
 import {
   type AttemptRef,
   endAsking,
@@ -22,7 +21,7 @@ import {
   renewAsking,
   takeAsking,
 } from './attempt-repository.ts';
-import { findBusinessEver } from './business-repository.ts';
+import { businessOf } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
 import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
@@ -87,13 +86,12 @@ export async function callProvider<T>(
   call: () => Promise<T>,
   isFirst = false,
 ): Promise<T> {
-  const waited = new AbortController();
-  const late = delay(Math.max(0, until - monotonicMs()), undefined, { signal: waited.signal }).then(() => {
+  const late = (): ApiError => {
     deps.log.warn('a payment provider keeps its caller waiting');
-    throw providerUnavailable();
-  });
+    return providerUnavailable();
+  };
   try {
-    return await Promise.race([call(), late]);
+    return await orLate(call(), Math.max(0, until - monotonicMs()), late);
   } catch (fault) {
     if (fault instanceof PaymentProviderUnavailable) {
       deps.log.warn({ fault: summariseFault(fault), provider: fault.provider }, 'a payment provider does not answer');
@@ -105,8 +103,6 @@ export async function callProvider<T>(
       throw isFirst ? refusedError(fault) : providerUnavailable();
     }
     throw fault;
-  } finally {
-    waited.abort();
   }
 }
 
@@ -196,8 +192,7 @@ const refusals = (state: ProviderState): number => ('refused' in state && state.
 async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<ProviderState[]> {
   // The process died before it requested a page: no provider knows the attempt, and it cannot be paid.
   if (attempt.pages === 0) return [{ kind: 'missing' }];
-  const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
-  if (business === undefined) throw new Error('a payment business is gone');
+  const business = await businessOf(deps.db, attempt);
   const states = await askBusiness(deps, business, async (provider, credentials) => {
     const found: ProviderState[] = [];
     for (const reference of referencesOf(provider, attempt)) {

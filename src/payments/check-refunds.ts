@@ -2,7 +2,7 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { ProviderState, RefundResult } from '#src/payment-providers/provider.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
-import { findBusinessEver } from './business-repository.ts';
+import { businessOf } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
@@ -41,8 +41,8 @@ export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts
   const attempt = await findAttempt(deps.db, ref);
   if (attempt === undefined) return;
   const payments = await listBackPayments(deps, attempt, withParts);
-  const business = payments.length > 0 ? await findBusinessEver(deps.db, attempt.paymentBusinessId) : undefined;
-  if (business === undefined) return;
+  if (payments.length === 0) return;
+  const business = await businessOf(deps.db, attempt);
   for (const payment of payments) {
     const { currency } = attempt;
     const asked = { ...payment, amountMinor: attempt.paidMinor ?? attempt.amountMinor, currency };

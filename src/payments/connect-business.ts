@@ -2,7 +2,7 @@ import { type Database, inTransaction } from '#src/database/client.ts';
 import type { PaymentProvider, ProviderCredentials } from '#src/payment-providers/provider.ts';
 import type { ProviderName } from '#src/payment-providers/registered.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { conflict, notFound } from '#src/platform/errors.ts';
+import { conflict, orNotFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { findTakenPayment } from './attempt-repository.ts';
@@ -89,8 +89,7 @@ export async function refreshBusiness(
   id: string,
   replacement: Partial<ProviderCredentials> = {},
 ): Promise<PaymentBusiness> {
-  const business = await findBusiness(deps.db, undefined, id);
-  if (business === undefined) throw notFound();
+  const business = orNotFound(await findBusiness(deps.db, undefined, id));
   const adapter = deps.payments.of(business);
   refuseWrongKey(adapter, replacement);
   const known = openCredentials(deps.secrets, business);
@@ -109,12 +108,10 @@ export async function refreshBusiness(
     country: described.country ?? business.country,
     ready: described.ready,
     supportedCurrencies: [...described.supportedCurrencies],
-    livemode: described.livemode,
     credentials: sealCredentials(deps.secrets, id, { ...credentials, accountId: described.accountId ?? undefined }),
     updatedAt: deps.clock.now(),
   });
-  if (updated === undefined) throw notFound();
-  return updated;
+  return orNotFound(updated);
 }
 
 /**

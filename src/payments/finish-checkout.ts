@@ -6,7 +6,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
 import { askProvider, payerPatience, providerUnavailable } from './ask-provider.ts';
-import { findAttempt, isOpen, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { findAttempt, isOpen, noteOnAttempt, requireLocked } from './attempt-repository.ts';
 import { givePaid } from './give-paid.ts';
 import { answerPlace, type PaymentAttempt, type PaymentPurpose } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
@@ -65,8 +65,7 @@ async function answerFirst(
   claim: Claim | undefined,
 ): Promise<PaymentAttempt | Answer> {
   return inTransaction(deps.db, async (tx) => {
-    const locked = await lockAttempt(tx, ref);
-    if (locked === undefined) throw notFound();
+    const locked = await requireLocked(tx, ref);
     const attempt = locked.status === 'succeeded' ? await givePaid(tx, deps, locked) : locked;
     if (attempt.status !== 'fulfilled') return attempt;
     if (attempt.answeredAt !== null) return storedAnswer(deps, attempt, 200);

@@ -2,7 +2,7 @@ import { listPrices } from '#src/ballot-definition/ballot-definition.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { invalidField, notFound } from '#src/platform/errors.ts';
+import { invalidField, orNotFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
@@ -65,8 +65,7 @@ export async function linkBusiness(
   paymentBusinessId: string,
 ): Promise<PaymentBusiness> {
   const event = await lockForChange(tx, organizer.event.id);
-  const business = await findBusiness(tx, event.accountId, paymentBusinessId);
-  if (business === undefined) throw notFound();
+  const business = orNotFound(await findBusiness(tx, event.accountId, paymentBusinessId));
   if (event.paymentBusinessId === business.id) return business;
   for (const price of await listPrices(tx, event)) {
     const fault = priceFault(deps.payments, business, price);
@@ -87,14 +86,8 @@ export async function linkBusiness(
 export async function unlinkBusiness(tx: Transaction, deps: LinkDeps, organizer: Organizer): Promise<void> {
   const event = await lockForChange(tx, organizer.event.id);
   if (event.paymentBusinessId === null) return;
-  if ((await listPrices(tx, event)).length > 0) {
-    throw refuse('paid_pricing_set');
-  }
-  await save(tx, deps, organizer, event, {
-    paymentBusinessId: null,
-    paymentProvider: null,
-    paymentLivemode: null,
-  });
+  if ((await listPrices(tx, event)).length > 0) throw refuse('paid_pricing_set');
+  await save(tx, deps, organizer, event, { paymentBusinessId: null, paymentProvider: null, paymentLivemode: null });
 }
 
 async function save(

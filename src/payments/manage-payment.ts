@@ -5,8 +5,7 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { nameField } from '#src/http/fields.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { notFound } from '#src/platform/errors.ts';
-import { type AttemptRef, lockAttempt, moveAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { type AttemptRef, lockAttempt, moveAttempt, noteOnAttempt, requireLocked } from './attempt-repository.ts';
 import { cancelAndGiveBack } from './give-paid.ts';
 import { isStale } from './list-owed.ts';
 import { confirmationCodeOf, type PaymentAttempt } from './payment.ts';
@@ -19,12 +18,6 @@ export const settleBody = z.strictObject({ note: nameField(500) });
 /** The organizer's API key that makes the request; null for the operator. */
 interface Asker {
   readonly keyId: string | null;
-}
-
-async function requireLocked(tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt> {
-  const attempt = await lockAttempt(tx, ref);
-  if (attempt === undefined) throw notFound();
-  return attempt;
 }
 
 type RecordDeps = Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>;

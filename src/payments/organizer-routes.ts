@@ -14,7 +14,7 @@ import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { csvById } from '#src/platform/csv.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { notFound, orNotFound } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith } from '#src/voting-events/access.ts';
 import {
   type AttemptRef,
@@ -109,8 +109,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
       const { accountId, paymentBusinessId } = c.get('target').event;
       const business =
         paymentBusinessId === null ? undefined : await findBusiness(deps.db, accountId, paymentBusinessId);
-      if (business === undefined) throw notFound();
-      return answer(c, ok(viewBusiness(business)));
+      return answer(c, ok(viewBusiness(orNotFound(business))));
     },
   );
   router.on(

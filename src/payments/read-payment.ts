@@ -1,6 +1,6 @@
 import type { Executor } from '#src/database/client.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
-import { ApiError, notFound } from '#src/platform/errors.ts';
+import { ApiError, orNotFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
@@ -42,12 +42,7 @@ export async function listBackgrounds(
 }
 
 async function findUpToDate(deps: PaymentDeps, votingEventId: string, id: string): Promise<PaymentAttempt> {
-  const attempt = await findAttempt(deps.db, { votingEventId, id });
-  if (attempt === undefined) throw notFound();
-  return upToDate(deps, attempt);
-}
-
-async function upToDate(deps: PaymentDeps, attempt: PaymentAttempt): Promise<PaymentAttempt> {
+  const attempt = orNotFound(await findAttempt(deps.db, { votingEventId, id }));
   try {
     return await askProvider(deps, attempt, { isRead: true });
   } catch (fault) {

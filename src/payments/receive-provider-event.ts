@@ -1,6 +1,6 @@
 import { and, desc, eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Database, type Executor, firstOf, inTransaction } from '#src/database/client.ts';
+import { type Executor, firstOf, inTransaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
@@ -23,12 +23,7 @@ type ProviderEvent = typeof providerEvents.$inferSelect;
 
 /** Stores a message. @returns false if the message was stored before */
 async function insertProviderEvent(executor: Executor, row: typeof providerEvents.$inferInsert): Promise<boolean> {
-  const rows = await executor
-    .insert(providerEvents)
-    .values(row)
-    .onConflictDoNothing()
-    .returning({ eventKey: providerEvents.eventKey });
-  return rows.length === 1;
+  return (await executor.insert(providerEvents).values(row).onConflictDoNothing()).rowCount === 1;
 }
 
 function at(paymentBusinessId: string, eventKey: string) {
@@ -44,8 +39,7 @@ const findProviderEvent = (
 
 async function endProviderEvent(
   executor: Executor,
-  paymentBusinessId: string,
-  eventKey: string,
+  { paymentBusinessId, eventKey }: ProviderEvent,
   outcome: NonNullable<ProviderEvent['outcome']>,
 ): Promise<void> {
   await executor
@@ -55,15 +49,15 @@ async function endProviderEvent(
 }
 
 /** The newest message for a business. */
-export async function findNewestEvent(executor: Executor, businessId: string): Promise<ProviderEvent | undefined> {
-  const [row] = await executor
-    .select()
-    .from(providerEvents)
-    .where(eq(providerEvents.paymentBusinessId, businessId))
-    .orderBy(desc(providerEvents.receivedAt))
-    .limit(1);
-  return row;
-}
+export const findNewestEvent = (executor: Executor, businessId: string): Promise<ProviderEvent | undefined> =>
+  firstOf(
+    executor
+      .select()
+      .from(providerEvents)
+      .where(eq(providerEvents.paymentBusinessId, businessId))
+      .orderBy(desc(providerEvents.receivedAt))
+      .limit(1),
+  );
 
 const MATCHED_AT_ONCE = 1_000;
 
@@ -75,10 +69,6 @@ export async function listUnmatchedEvents(executor: Executor): Promise<ProviderE
     .where(eq(providerEvents.outcome, 'unmatched'))
     .orderBy(desc(providerEvents.receivedAt))
     .limit(MATCHED_AT_ONCE);
-}
-
-async function dropProviderEvents(db: Database, beforeMs: number): Promise<void> {
-  await deleteInChunks(db, 'provider_events', sql`received_at < ${beforeMs} AND processed_at IS NOT NULL`);
 }
 
 const payload = z.strictObject({
@@ -149,19 +139,23 @@ export function processProviderEventJob(deps: PaymentDeps): Job<ProcessProviderE
 async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent): Promise<void> {
   const event = await findProviderEvent(deps.db, job.businessId, job.eventKey);
   if (event === undefined || event.processedAt !== null) return;
+  if (await isApplied(deps, event, job.isPayment !== true)) return;
+  // The merchant may use the account for other shops too: a message that names no attempt ID of this service is ignored.
+  const named = await namedAttempt(deps, event);
+  if (named !== null && (await readNow(deps.db)) < event.receivedAt + PATIENCE_MS)
+    throw new Error('no attempt for this message yet');
+  if (named !== null) await alarmForOurs(deps, event, named);
+  await endProviderEvent(deps.db, event, named === null ? 'ignored' : 'unmatched');
+}
+
+/** Applies a message to the attempt that it is about. @returns false if the database does not know the attempt */
+async function isApplied(deps: PaymentDeps, event: ProviderEvent, withParts = true): Promise<boolean> {
   const attempt = await attemptOf(deps, event);
-  if (attempt === undefined) {
-    // The merchant may use the account for other shops too: a message that names no attempt ID of this service is ignored.
-    const named = await namedAttempt(deps, event);
-    if (named !== null && (await readNow(deps.db)) < event.receivedAt + PATIENCE_MS)
-      throw new Error('no attempt for this message yet');
-    if (named !== null) await alarmForOurs(deps, event, named);
-    await endProviderEvent(deps.db, job.businessId, job.eventKey, named === null ? 'ignored' : 'unmatched');
-    return;
-  }
+  if (attempt === undefined) return false;
   await askProvider(deps, attempt, { always: true });
-  await checkRefunds(deps, attempt, job.isPayment !== true);
-  await endProviderEvent(deps.db, job.businessId, job.eventKey, 'applied');
+  await checkRefunds(deps, attempt, withParts);
+  await endProviderEvent(deps.db, event, 'applied');
+  return true;
 }
 
 /** Raises an alarm for a message about an attempt that the database does not know, as after a restore from a backup. */
@@ -201,14 +195,11 @@ async function attemptOfReference(deps: PaymentDeps, event: ProviderEvent): Prom
  * @throws as `askProvider` and `checkRefunds`
  */
 export async function matchAgain(deps: PaymentDeps, event: ProviderEvent): Promise<void> {
-  const attempt = await attemptOf(deps, event);
-  if (attempt === undefined) return;
-  await askProvider(deps, attempt, { always: true });
-  await checkRefunds(deps, attempt);
-  await endProviderEvent(deps.db, event.paymentBusinessId, event.eventKey, 'applied');
+  await isApplied(deps, event);
 }
 
 /** Deletes processed messages after 30 days. */
 export async function forgetProviderEvents(deps: PaymentDeps): Promise<void> {
-  await dropProviderEvents(deps.db, (await readNow(deps.db)) - KEPT_MS);
+  const beforeMs = (await readNow(deps.db)) - KEPT_MS;
+  await deleteInChunks(deps.db, 'provider_events', sql`received_at < ${beforeMs} AND processed_at IS NOT NULL`);
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Executor, firstOf, inTransaction, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
@@ -9,7 +9,7 @@ import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { pick } from '#src/platform/pick.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
-import { findBusinessEver } from './business-repository.ts';
+import { businessOf } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
 import { confirmationCodeOf, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
@@ -37,12 +37,8 @@ export async function insertRefund(
   executor: Executor,
   row: RefundRef & { readonly reference: string; readonly amountMinor: number; readonly currency: string },
 ): Promise<boolean> {
-  const rows = await executor
-    .insert(paymentRefunds)
-    .values({ ...row, status: 'due', createdAt: sql`${nowMs}`, updatedAt: sql`${nowMs}` })
-    .onConflictDoNothing()
-    .returning({ attemptId: paymentRefunds.attemptId });
-  return rows.length === 1;
+  const due = { ...row, status: 'due', createdAt: sql`${nowMs}`, updatedAt: sql`${nowMs}` } as const;
+  return (await executor.insert(paymentRefunds).values(due).onConflictDoNothing()).rowCount === 1;
 }
 
 export const findRefund = (executor: Executor, ref: RefundRef): Promise<Refund | undefined> =>
@@ -72,11 +68,7 @@ const LOST_AT_ONCE = 500;
 async function listLostRefunds(executor: Executor): Promise<RefundRef[]> {
   const key = sql`refund_job_key(${paymentRefunds.attemptId}, ${paymentRefunds.providerPaymentId})`;
   return executor
-    .select({
-      votingEventId: paymentRefunds.votingEventId,
-      attemptId: paymentRefunds.attemptId,
-      providerPaymentId: paymentRefunds.providerPaymentId,
-    })
+    .select(pick(getTableColumns(paymentRefunds), ['votingEventId', 'attemptId', 'providerPaymentId']))
     .from(paymentRefunds)
     .where(
       and(
@@ -257,8 +249,8 @@ export async function askAgain(tx: Transaction, ref: RefundPayment, runAtMs: num
 
 async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refund): Promise<RefundResult> {
   const attempt = await findAttempt(deps.db, { votingEventId: ref.votingEventId, id: ref.attemptId });
-  const business = attempt && (await findBusinessEver(deps.db, attempt.paymentBusinessId));
-  if (business === undefined) throw new Error('a refund belongs to no business');
+  if (attempt === undefined) throw new Error('a refund belongs to no attempt');
+  const business = await businessOf(deps.db, attempt);
   const { refundId, status } = refund;
   const begunId = status === 'pending' || status === 'attention' ? refundId : null;
   return askBusiness(deps, business, (provider, credentials) =>

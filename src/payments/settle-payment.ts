@@ -7,16 +7,15 @@ import {
   paymentMismatch,
 } from '#src/payment-providers/provider.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
-import { notFound } from '#src/platform/errors.ts';
 import {
   type AttemptRef,
   isOpen,
-  lockAttempt,
   moveAttempt,
   type NewAttempt,
   noteOnAttempt,
+  requireLocked,
 } from './attempt-repository.ts';
-import { findBusinessEver } from './business-repository.ts';
+import { businessOf } from './business-repository.ts';
 import type { AttemptStatus, EndReason, PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { type PaymentFact, raiseAttention, recordPayment } from './record-payment.ts';
@@ -32,13 +31,8 @@ const PROCESSING_MS = 30 * DAY_MS;
  */
 export async function settlePayment(deps: PaymentDeps, ref: AttemptRef, state: ProviderState): Promise<PaymentAttempt> {
   return inTransaction(deps.db, async (tx) => {
-    const attempt = await lockAttempt(tx, ref);
-    // The end of a rehearsal has deleted the attempt.
-    if (attempt === undefined) throw notFound();
-    await apply(tx, deps, attempt, state);
-    const after = await lockAttempt(tx, ref);
-    if (after === undefined) throw new Error('an attempt is gone');
-    return after;
+    await apply(tx, deps, await requireLocked(tx, ref), state);
+    return requireLocked(tx, ref);
   });
 }
 
@@ -114,8 +108,7 @@ async function mismatchOf(
   payment: ProviderPayment,
 ): Promise<PaymentMismatch | null> {
   if (attempt.rehearsal) return null;
-  const business = await findBusinessEver(tx, attempt.paymentBusinessId);
-  if (business === undefined) throw new Error('a payment business is gone');
+  const business = await businessOf(tx, attempt);
   const provider = deps.payments.of(business);
   return paymentMismatch(payment, {
     attemptId: attempt.id,
@@ -192,8 +185,7 @@ async function alarm(
   const known = isFirst ? { providerPaymentId, providerReference: reference, paidMinor } : {};
   if (isOpen(attempt.status)) await end(tx, deps, attempt, 'failed', 'amount_mismatch', known);
   else if (isFirst) await noteOnAttempt(tx, attempt, { ...known, endReason: 'amount_mismatch' });
-  const current = await lockAttempt(tx, attempt);
-  if (current !== undefined) await raiseAttention(tx, deps, current);
+  await raiseAttention(tx, deps, await requireLocked(tx, attempt));
 }
 
 /** The money went back: by the service's own refund, or by a refund of the merchant or a dispute at the provider. */

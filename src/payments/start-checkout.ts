@@ -22,7 +22,7 @@ import {
   noteOnAttempt,
   takePageNumber,
 } from './attempt-repository.ts';
-import { findBusiness, findBusinessEver } from './business-repository.ts';
+import { businessOf, findBusiness } from './business-repository.ts';
 import { askBusiness, planBusinessCheck } from './check-business.ts';
 import {
   type CheckoutTerms,
@@ -170,8 +170,8 @@ async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: 
       await settlePayment(deps, attempt, { kind: 'expired', refused: false });
       continue;
     }
-    const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
-    if (business === undefined || attempt.page === null) continue;
+    if (attempt.page === null) continue;
+    const business = await businessOf(deps.db, attempt);
     const { expireCheckout, referenceFor } = deps.payments.of(business);
     if (expireCheckout === undefined) continue;
     const handle = { reference: referenceFor(attempt.id, attempt.pages), page: attempt.page };
@@ -204,8 +204,7 @@ export async function openPage(
   claim: Claim | undefined,
   { until = payerPatience(), isFirst = false } = {},
 ): Promise<Answer> {
-  const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
-  if (business === undefined) throw new Error('a payment business is gone');
+  const business = await businessOf(deps.db, attempt);
   const page = attempt.rehearsal
     ? rehearsalPage(deps, attempt)
     : await requestPage(deps, attempt, business, until, isFirst);
