@@ -93,66 +93,38 @@ export function allJobs(deps: Deps): AnyJob[] {
 }
 
 export function recurringJobs(deps: Deps): RecurringJob[] {
+  const payments = paymentDeps(deps);
+  const tendKeys = () => deps.ballotKeys.destroyRetired().then(() => deps.ballotKeys.destroyLeft());
+  const checkChangedLogs = async () => checkLogs(deps, (await readNow(deps.db)) - 2 * HOUR_MS);
+  const tendRefunds = () => sweepRefunds(payments).then(() => raiseAged(payments));
+  const forgetSent = async () => forgetDeliveries(deps.db, await readNow(deps.db));
+  const ofPayments: readonly RecurringJob[] = [
+    { name: 'reconcile_payments', schedule: '* * * * *', work: () => reconcilePayments(payments) },
+    { name: 'sweep_refunds', schedule: '*/10 * * * *', work: tendRefunds },
+    { name: 'check_unready_businesses', schedule: '*/10 * * * *', work: () => checkUnreadyBusinesses(payments) },
+    { name: 'sweep_payments', schedule: '17 4 * * *', work: () => sweepPayments(payments) },
+  ];
   return [
+    ...ofPayments.map((job) => ({ ...job, group: 'payments' as const })),
     { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => sequenceLogs(sealDeps(deps)) },
-    {
-      name: 'tend_ballot_keys',
-      schedule: '* * * * *',
-      work: () => deps.ballotKeys.destroyRetired().then(() => deps.ballotKeys.destroyLeft()),
-    },
+    { name: 'tend_ballot_keys', schedule: '* * * * *', work: tendKeys },
     { name: 'sequence_service_log', schedule: '* * * * *', work: () => sequenceServiceLog(deps) },
     { name: 'ask_witnesses_again', schedule: '* * * * *', work: () => askWitnesses(deps) },
-    {
-      name: 'check_changed_logs',
-      schedule: '23 * * * *',
-      work: async () => checkLogs(deps, (await readNow(deps.db)) - 2 * HOUR_MS),
-    },
+    { name: 'check_changed_logs', schedule: '23 * * * *', work: checkChangedLogs },
     { name: 'check_all_logs', schedule: '37 2 * * *', work: () => checkLogs(deps, 0) },
     { name: 'disclose_voters', schedule: '* * * * *', work: () => deps.counting.disclosure.stepAll() },
     { name: 'drop_expired_ballots', schedule: '* * * * *', work: () => dropAllExpiredBallots(deps) },
-    {
-      name: 'forget_full_quotas',
-      schedule: '*/10 * * * *',
-      work: () => forgetFullQuotas(deps.db),
-    },
+    { name: 'forget_full_quotas', schedule: '*/10 * * * *', work: () => forgetFullQuotas(deps.db) },
     { name: 'forget_mail_quotas', schedule: '47 * * * *', work: () => forgetMailQuotas(deps.db) },
     { name: 'drop_old_letters', schedule: '*/10 * * * *', work: () => dropOldLetters(deps.db) },
     { name: 'forget_roll_imports', schedule: '53 * * * *', work: () => forgetOldImports(deps.db) },
     { name: 'fold_roll_sums', schedule: '* * * * *', work: () => foldRolls(deps) },
     { name: 'fold_roll_figures', schedule: '* * * * *', work: () => foldAllRollFigures(deps.db) },
     { name: 'expire_registrations', schedule: '*/10 * * * *', work: () => expireRegistrations(deps) },
-    {
-      name: 'reconcile_payments',
-      schedule: '* * * * *',
-      group: 'payments',
-      work: () => reconcilePayments(paymentDeps(deps)),
-    },
-    {
-      name: 'sweep_refunds',
-      schedule: '*/10 * * * *',
-      group: 'payments',
-      work: () => sweepRefunds(paymentDeps(deps)).then(() => raiseAged(paymentDeps(deps))),
-    },
-    {
-      name: 'check_unready_businesses',
-      schedule: '*/10 * * * *',
-      group: 'payments',
-      work: () => checkUnreadyBusinesses(paymentDeps(deps)),
-    },
-    {
-      name: 'sweep_payments',
-      schedule: '17 4 * * *',
-      group: 'payments',
-      work: () => sweepPayments(paymentDeps(deps)),
-    },
-    { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
+    { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(payments) },
     { name: 'announce_left_ballots', schedule: '* * * * *', work: () => publishAllBallots(deps.db) },
     { name: 'announce_timed_events', schedule: '* * * * *', work: () => publishTimedEvents(deps) },
-    {
-      name: 'forget_webhook_deliveries',
-      schedule: '23 * * * *',
-      work: async () => forgetDeliveries(deps.db, await readNow(deps.db)),
-    },
+    { name: 'forget_webhook_deliveries', schedule: '23 * * * *', work: forgetSent },
     { name: 'delete_expired_idempotency_keys', schedule: '* * * * *', work: () => deleteExpiredKeys(deps.db) },
   ];
 }
