@@ -42,8 +42,6 @@ const SOCKETS = 16;
 /** Connections that the kernel queues for each socket. With Node's default of 511, connections of a burst are reset or delayed. */
 const BACKLOG = 4_096;
 
-type SocketOptions = Pick<NetListenOptions, 'reusePort' | 'exclusive' | 'backlog' | 'ipv6Only'>;
-
 /** How long a peer may delay the sending of an answer. */
 interface AnswerLimits {
   /** While it takes no byte of the answer. */
@@ -54,7 +52,7 @@ interface AnswerLimits {
 
 const ANSWER_LIMITS: AnswerLimits = { stallMs: TIME_LIMITS.answerStallMs, wholeMs: TIME_LIMITS.answerMs };
 
-export interface ListenOptions extends SocketOptions {
+export interface ListenOptions extends Pick<NetListenOptions, 'reusePort'> {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
   readonly port: number;
   readonly host: string;
@@ -248,26 +246,14 @@ class HttpServer {
     else previous.once('close', refuse);
   }
 
-  async listen(options: ListenOptions): Promise<number> {
-    const {
-      port,
-      host,
-      fetch: _fetch,
-      log: _log,
-      observe: _observe,
-      serverOptions: _serverOptions,
-      referenceUrl: _referenceUrl,
-      secure: _secure,
-      answerLimits: _answerLimits,
-      ...socketOptions
-    } = options;
-    await this.#listenOn(this.#server, { port, host, ...socketOptions });
+  async listen({ port, host, reusePort = false }: ListenOptions): Promise<number> {
+    await this.#listenOn(this.#server, { port, host, reusePort });
     const taken = (this.#server.address() as AddressInfo).port;
-    for (let more = 1; socketOptions.reusePort === true && more < SOCKETS; more += 1) {
+    for (let more = 1; reusePort && more < SOCKETS; more += 1) {
       const beside = createSocketServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
         this.#server.emit('connection', socket),
       );
-      await this.#listenOn(beside, { port: taken, host, ...socketOptions });
+      await this.#listenOn(beside, { port: taken, host, reusePort });
       this.#beside.push(beside);
     }
     this.#sweep = setInterval(() => this.#cutStalled(), TIME_LIMITS.connectionsCheckIntervalMs);
@@ -282,23 +268,23 @@ class HttpServer {
     server.on('error', (fault) => this.#log?.error({ fault: summariseFault(fault) }, 'the listener failed'));
   }
 
-  async drain(ms: number): Promise<void> {
+  /** Closes each connection after its next answer. */
+  #beginDraining(): void {
     this.#draining = true;
-    for (const response of this.#unanswered) {
-      if (!response.headersSent) response.setHeader('Connection', 'close');
-    }
+    for (const response of this.#unanswered) if (!response.headersSent) response.setHeader('Connection', 'close');
+  }
+
+  async drain(ms: number): Promise<void> {
+    this.#beginDraining();
     await delay(ms);
   }
 
   async close(graceMs: number): Promise<void> {
-    this.#draining = true;
     // Closes idle and silent connections too.
     const closed = Promise.all(
       [this.#server, ...this.#beside].map((server) => new Promise<void>((resolve) => server.close(() => resolve()))),
     );
-    for (const response of this.#unanswered) {
-      if (!response.headersSent) response.setHeader('Connection', 'close');
-    }
+    this.#beginDraining();
     const timer = setTimeout(() => {
       for (const socket of this.#connections.keys()) socket.destroy();
     }, graceMs);

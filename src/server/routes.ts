@@ -1,5 +1,7 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
+import type { Config } from '#src/config.ts';
+import type { Deps } from '#src/deps.ts';
 import { ok, redirect } from '#src/http/answer.ts';
 import { answersOne, answersRedirect } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
@@ -39,13 +41,7 @@ const healthView = z
     ],
   });
 
-interface ServiceInfo {
-  readonly companyName: string;
-  readonly websiteUrl: string;
-  readonly apiDocUrl: string;
-  readonly statusPageUrl: string;
-  readonly version: string;
-}
+type ServiceInfo = Pick<Config, 'companyName' | 'websiteUrl' | 'apiDocUrl' | 'statusPageUrl'> & Pick<Deps, 'version'>;
 
 export type Check = z.output<typeof check>;
 export type Health = Pick<z.output<typeof healthView>, 'uptimeMs' | 'checks'>;
