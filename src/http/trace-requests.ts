@@ -35,25 +35,17 @@ export class RequestTraces {
     const noted = this.#noted;
     this.#noted = [];
     const nowMs = monotonicMs();
-    const rows = noted.map((one) => ({
-      request_id: one.requestId,
-      age: Math.round(nowMs - one.endedAt),
-      account_id: one.accountId,
-      key_hint: one.keyHint,
-      method: one.method,
-      route: one.route,
-      status: one.status,
-      ms: one.ms,
-      code: one.code,
-      reason: typeof one.reason === 'string' ? one.reason : undefined,
+    const rows = noted.map(({ endedAt, reason, ...one }) => ({
+      ...{ ...one, age: Math.round(nowMs - endedAt) },
+      reason: typeof reason === 'string' ? reason : undefined,
     }));
     await this.#pool.query({
       name: 'keep_request_traces',
       text: `WITH added AS (
           INSERT INTO request_traces (request_id, at, account_id, key_hint, method, route, status, code, reason, ms)
-          SELECT request_id, now_ms() - age, account_id, key_hint, method, route, status, code, reason, ms
-          FROM json_to_recordset($1) AS r (request_id text, age bigint, account_id text, key_hint text, method text, route text,
-            status smallint, code text, reason text, ms real)
+          SELECT "requestId", now_ms() - age, "accountId", "keyHint", method, route, status, code, reason, ms
+          FROM json_to_recordset($1) AS r ("requestId" text, age bigint, "accountId" text, "keyHint" text, method text,
+            route text, status smallint, code text, reason text, ms real)
           ON CONFLICT DO NOTHING)
         DELETE FROM request_traces WHERE at <= (SELECT at FROM request_traces ORDER BY at DESC OFFSET $2 LIMIT 1)`,
       // The DELETE sees the table without the rows that the same statement inserts.

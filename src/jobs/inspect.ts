@@ -17,19 +17,11 @@ interface WaitingJob extends Record<string, unknown> {
 
 const STATE = sql`CASE WHEN held_by IS NOT NULL THEN 'running' WHEN attempts >= max_attempts THEN 'failed'
   WHEN attempts > 0 THEN 'retrying' ELSE 'waiting' END`;
-const COLUMNS = sql`id::text, name AS task, ${STATE} AS state, attempts, max_attempts AS "maxAttempts", run_at::text AS "runAt",
+const COLUMNS = sql`id::text, name AS task, ${STATE} AS state, attempts, max_attempts AS "maxAttempts", run_at AS "runAt",
   last_error AS "lastError"`;
 
-interface Row extends Record<string, unknown> {
-  readonly id: string;
-  readonly task: string;
-  readonly state: JobState;
-  readonly attempts: number;
-  readonly maxAttempts: number;
-  readonly runAt: string;
-  readonly lastError: string | null;
-}
-const view = (row: Row): WaitingJob => ({ ...row, runAt: Number(row.runAt) });
+/** The driver gives a `bigint` as text. */
+const view = (row: WaitingJob): WaitingJob => ({ ...row, runAt: Number(row.runAt) });
 
 interface JobFilter {
   readonly state?: JobState;
@@ -39,7 +31,7 @@ interface JobFilter {
 
 /** Queued, running and failed jobs, oldest first. */
 export async function listJobs(db: Database, { state, task, limit = 1_000 }: JobFilter = {}): Promise<WaitingJob[]> {
-  const { rows } = await db.execute<Row>(sql`
+  const { rows } = await db.execute<WaitingJob>(sql`
     SELECT ${COLUMNS} FROM jobs
     WHERE (${state ?? null}::text IS NULL OR ${STATE} = ${state ?? null})
       AND (${task ?? null}::text IS NULL OR name = ${task ?? null})
@@ -49,7 +41,7 @@ export async function listJobs(db: Database, { state, task, limit = 1_000 }: Job
 
 /** Makes a job due now, with all its attempts. @returns undefined if it is running or deleted */
 export async function retryJob(db: Database, id: string): Promise<WaitingJob | undefined> {
-  const { rows } = await db.execute<Row>(sql`SELECT ${COLUMNS} FROM run_jobs_again(ARRAY[${id}::bigint])`);
+  const { rows } = await db.execute<WaitingJob>(sql`SELECT ${COLUMNS} FROM run_jobs_again(ARRAY[${id}::bigint])`);
   return rows.map(view)[0];
 }
 
