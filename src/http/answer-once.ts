@@ -34,7 +34,7 @@ async function settle(c: RequestContext, fault: unknown, settleError: SettleErro
  */
 export async function change(c: RequestContext, effect: (tx: Transaction) => Promise<Answer>): Promise<Response> {
   const { db, idempotency, changed } = c.get('service');
-  const request = c.get('repeatable')?.request;
+  const request = c.get('repeatable');
   const place = await takeChangePlace(c);
   try {
     const transaction = async (tx: Transaction) => {
@@ -82,7 +82,7 @@ export async function claimFirst(
   c: RequestContext,
   work: (claim: Claim | undefined) => Promise<Answer>,
 ): Promise<Response> {
-  const request = c.get('repeatable')?.request;
+  const request = c.get('repeatable');
   if (request === undefined) return answer(c, await work(undefined));
   const outcome = await c.get('service').idempotency.claim(request);
   if (outcome.kind === 'replay') return replay(c, outcome.answer);
@@ -111,7 +111,7 @@ export async function claimWithin(
   c: RequestContext,
   write: (claim: DeferredClaim | undefined) => Promise<Answer>,
 ): Promise<Response> {
-  const request = c.get('repeatable')?.request;
+  const request = c.get('repeatable');
   const { idempotency } = c.get('service');
   if (request === undefined) return answer(c, await write(undefined));
   // The statement finds claims under the present secret key only.
@@ -182,7 +182,7 @@ export function takeIdempotencyKey<Target>(
         };
         // A body with values that cannot be stored never succeeded, so no answer exists: validation refuses it later.
         const isKept = body === undefined || body.faults.length === 0;
-        if (isKept && secret !== 'never') c.set('repeatable', { request });
+        if (isKept && secret !== 'never') c.set('repeatable', request);
       }
       await next();
     },
@@ -198,7 +198,7 @@ export function replay(c: RequestContext, { status, body: stored }: StoredAnswer
 
 /** The stored answer of the same request. @throws ApiError 422 `idempotency_mismatch`, 409 while the first still runs */
 export async function replayOf(c: RequestContext): Promise<Response | undefined> {
-  const request = c.get('repeatable')?.request;
+  const request = c.get('repeatable');
   const stored = request === undefined ? undefined : await c.get('service').idempotency.find(request);
   return stored === undefined ? undefined : replay(c, stored);
 }

@@ -35,10 +35,6 @@ export interface Service {
   readonly changed: (eventId: string) => void;
 }
 
-interface Repeatable {
-  readonly request: IdempotentRequest;
-}
-
 /** The variables of a request that middleware sets for later steps. */
 export type Env = {
   Bindings: HttpBindings;
@@ -58,7 +54,8 @@ export type Env = {
     /** The resource that the path names, such as the event with the caller's role in it. */
     target: unknown;
     json: JsonBody | undefined;
-    repeatable: Repeatable | undefined;
+    /** The request as its Idempotency-Key identifies it; undefined without one. */
+    repeatable: IdempotentRequest | undefined;
   };
 };
 
