@@ -3,6 +3,7 @@ import { chown, open, rename, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { unless } from '#src/platform/files.ts';
+import { orLate } from '#src/platform/within.ts';
 import type { Binaries } from './binaries.ts';
 import type { Cluster } from './cluster.ts';
 import { readPidFile } from './leftovers.ts';
@@ -97,13 +98,11 @@ function whenEnded(child: ChildProcess): Promise<string> {
   });
 }
 
-async function endsWithin(ended: Promise<string>, ms: number): Promise<boolean> {
-  const timer = new AbortController();
-  const late = delay(ms, false, { signal: timer.signal }).catch(() => false);
-  const inTime = await Promise.race([ended.then(() => true), late]);
-  timer.abort();
-  return inTime;
-}
+const endsWithin = (ended: Promise<string>, ms: number): Promise<boolean> =>
+  orLate(ended, ms, () => new Error('late')).then(
+    () => true,
+    () => false,
+  );
 
 // The database must not outlive a killed service. A shell reads from a pipe whose other end this process holds: when this
 // process dies, the shell reads end-of-file and shuts the server down. A line instead of end-of-file means that the server

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { access, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { hasCode, syncFolder, unless } from './files.ts';
 import { makeClearable, takeRandomBytes } from './random-bytes.ts';
 
 const OWNER_ONLY = 0o600;
@@ -16,17 +17,6 @@ export class FolderUnusable extends Error {
     const reason: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : cause;
     super(`${folder} cannot be used (${typeof reason === 'string' ? reason : 'unknown'})`, { cause });
     this.folder = folder;
-  }
-}
-
-const isMissing = (fault: unknown): boolean => fault instanceof Error && Reflect.get(fault, 'code') === 'ENOENT';
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, constants.O_RDONLY);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 
@@ -117,7 +107,7 @@ export class KeyFolders {
     try {
       return (await readdir(folder)).filter((name) => !name.startsWith('.')).toSorted();
     } catch (fault) {
-      if (folder === this.main && isMissing(fault)) return [];
+      if (folder === this.main && hasCode(fault, 'ENOENT')) return [];
       throw new FolderUnusable(folder, fault);
     }
   }
@@ -140,7 +130,7 @@ async function firstThere(folder: string): Promise<string> {
     return folder;
   } catch (fault) {
     const parent = path.dirname(folder);
-    if (!isMissing(fault) || parent === folder) throw fault;
+    if (!hasCode(fault, 'ENOENT') || parent === folder) throw fault;
     return firstThere(parent);
   }
 }
@@ -175,9 +165,7 @@ async function removeFrom(folder: string, name: string): Promise<void> {
   try {
     // Throws if the folder is missing: the file may still exist on a disk that is not mounted.
     await stat(folder);
-    await overwrite(file).catch((fault: unknown) => {
-      if (!isMissing(fault)) throw fault;
-    });
+    await unless(overwrite(file), 'ENOENT');
     await rm(file, { force: true });
     await syncFolder(folder);
   } catch (fault) {

@@ -1,14 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Log, summariseFault } from './log.ts';
 
 /** Waits at most `ms` for the end of work that may hang. Errors of the work are ignored. */
 export async function within(work: Promise<unknown> | undefined, ms: number): Promise<void> {
-  const waited = new AbortController();
-  await Promise.race([
-    Promise.allSettled([work]),
-    delay(ms, undefined, { signal: waited.signal }).catch(() => undefined),
-  ]);
-  waited.abort();
+  await orLate(Promise.allSettled([work]), ms, () => new Error('late')).catch(() => undefined);
 }
 
 /** Returns the result of work, or throws `late()` if it takes longer than `ms`; the work itself goes on. */
