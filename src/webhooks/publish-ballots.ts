@@ -1,16 +1,12 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { type Database, valuesOf } from '#src/database/client.ts';
 
 /** Minimum time between two `ballot.confirmed` messages of an event (completions 8.1). */
 const PAUSE_MS = 5_000;
 
-/** @param events IDs of events, as an SQL array @returns IDs to try again later: their last message is younger than `PAUSE_MS` */
-async function announce(db: Database, events: SQL): Promise<string[]> {
-  const { rows } = await db.execute<{ id: string }>(
-    sql`SELECT id FROM announce_ballots(${events}, ${PAUSE_MS}) AS a (id)`,
-  );
-  return rows.map(({ id }) => id);
-}
+/** @param events IDs of events @returns IDs to try again later: their last message is younger than `PAUSE_MS` */
+const announce = (db: Database, events: readonly string[]): Promise<string[]> =>
+  valuesOf(db, sql`SELECT id FROM announce_ballots(${sql.param(events)}::text[], ${PAUSE_MS}) AS a (id)`);
 
 /** Events that one statement processes. */
 export const EVENTS_AT_ONCE = 500;
@@ -28,7 +24,7 @@ export async function publishAllBallots(db: Database): Promise<void> {
             AND (w.voting_event_id IS NULL OR w.voting_event_id = e.id) AND 'ballot.confirmed' = ANY (w.event_types))
         ORDER BY e.id LIMIT ${EVENTS_AT_ONCE}`,
     );
-    if (page.length > 0) await announce(db, sql`${sql.param(page)}::text[]`);
+    if (page.length > 0) await announce(db, page);
     last = page.length < EVENTS_AT_ONCE ? undefined : page.at(-1);
   }
 }
@@ -51,7 +47,7 @@ export class BallotPublisher {
     const events = [...this.#grown];
     this.#grown = new Set();
     // After a failure the next run tries these events again.
-    const left = await announce(this.#db, sql`${sql.param(events)}::text[]`).catch((fault: unknown) => {
+    const left = await announce(this.#db, events).catch((fault: unknown) => {
       for (const id of events) this.#grown.add(id);
       throw fault;
     });

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type Change, recordChange } from '#src/accounts/changes.ts';
-import type { Transaction } from '#src/database/client.ts';
+import { isTrue, type Transaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 
@@ -24,12 +24,12 @@ export async function recordEvent(tx: Transaction, deps: RecordDeps, event: Doma
 }
 
 /** Whether any endpoint subscribed to a type, by the same rule as in `record_webhook_events`. */
-async function hasSubscriber(tx: Transaction, accountId: string, votingEventId: string | null, type: EventType) {
-  const { rows } = await tx.execute<{ found: boolean }>(sql`
-    SELECT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.account_id = ${accountId}
-      AND (e.voting_event_id IS NULL OR e.voting_event_id = ${votingEventId}) AND ${type} = ANY (e.event_types)) AS found`);
-  return rows[0]?.found === true;
-}
+const hasSubscriber = (tx: Transaction, accountId: string, votingEventId: string | null, type: EventType) =>
+  isTrue(
+    tx,
+    sql`SELECT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.account_id = ${accountId}
+      AND (e.voting_event_id IS NULL OR e.voting_event_id = ${votingEventId}) AND ${type} = ANY (e.event_types))`,
+  );
 
 /** Publishes facts of one type. Several facts are serialised only if an endpoint subscribed to the type. */
 export async function publish(
