@@ -1,3 +1,4 @@
+import { mailAccountJob } from '#src/accounts/mail-account.ts';
 import { forgetMailQuotas } from '#src/accounts/take-mail.ts';
 import { removeDeletedRowsJob } from '#src/ballot-definition/delete-rows.ts';
 import { checkLogs } from '#src/ballot-log/check-log.ts';
@@ -12,7 +13,6 @@ import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
 import { dropOldLetters } from '#src/letters/letter-run.ts';
 import { printLettersJob } from '#src/letters/print-letters.ts';
 import { checkBusinessJob, checkUnreadyBusinesses } from '#src/payments/check-business.ts';
-import { mailBusinessOwnerJob } from '#src/payments/mail-owner.ts';
 import { raiseAged } from '#src/payments/manage-payment.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
@@ -40,7 +40,6 @@ import {
   publishTimedEvents,
   renewReadinessJob,
 } from '#src/voting-events/publish-status.ts';
-import { mailDisabledEndpointJob } from '#src/webhooks/failing-endpoint.ts';
 import { publishAllBallots } from '#src/webhooks/publish-ballots.ts';
 import { forgetDeliveries } from '#src/webhooks/sending-repository.ts';
 import type { Deps } from './deps.ts';
@@ -75,8 +74,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     mailRegistrationJob(mails),
     mailOldAddressJob(mails),
     sendInviteJob(mails),
-    mailDisabledEndpointJob(mails),
-    mailBusinessOwnerJob(mails),
+    mailAccountJob(mails),
     sequenceLogJob(sealDeps(deps)),
     removeDeadRowsJob({ db: deletions, log: deps.log }),
     askWitnessesJob(deps),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mailAccount } from '#src/accounts/mail-account.ts';
 import { type Executor, inTransaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import {
@@ -21,7 +22,6 @@ import {
   takeCheck,
   updateBusiness,
 } from './business-repository.ts';
-import { mailBusinessOwner } from './mail-owner.ts';
 import type { PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
@@ -29,6 +29,29 @@ const payload = z.strictObject({ businessId: z.string(), refusal: z.string().nul
 const CHECK_BUSINESS = { name: 'check_business', maxAttempts: 12, group: 'payments', payload } as const;
 
 type CheckDeps = Pick<PaymentDeps, 'db' | 'clock' | 'log' | 'secrets' | 'payments'>;
+
+const MAILS = {
+  unready: {
+    subject: 'Your payment business takes no payments',
+    text: 'the payment provider refuses the account. Payers are refused meanwhile, and what was paid waits. Look at the account and its\nkeys in the dashboard of the provider; a new key is handed in by the operator.',
+  },
+  comparison: {
+    subject: 'Your payments could not be compared with your payment provider',
+    text: 'its payments could not be held against the lists of the provider for two days. Refunds and disputes whose messages\nwere lost are not noticed meanwhile. Ask the operator of the service to look at it.',
+  },
+} as const;
+
+export const mailBusinessOwner = (
+  executor: Executor,
+  { id, accountId, displayName }: PaymentBusiness,
+  about: keyof typeof MAILS,
+): Promise<void> =>
+  mailAccount(
+    executor,
+    accountId,
+    MAILS[about].subject,
+    (name) => `about the payment business "${displayName}" (${id}) of "${name}":\n${MAILS[about].text}`,
+  );
 
 /** Queues a job that asks the provider what a business may do. @param refusal the code of the refusal that is the cause, if any */
 export async function planBusinessCheck(

@@ -1,25 +1,12 @@
-import { z } from 'zod';
-import { findAccount } from '#src/accounts/repository.ts';
+import { mailAccount } from '#src/accounts/mail-account.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
-import type { Deps } from '#src/deps.ts';
-import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
 import type { PostOutcome } from './guarded-post.ts';
 import { type RecordDeps, recordEvent } from './record-event.ts';
 import { lockEndpoint, updateEndpoint } from './repository.ts';
 import { type DueDelivery, noteFailedAttempt } from './sending-repository.ts';
 import { type DisabledReason, viewEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
-
-const payload = z.strictObject({ accountId: z.string(), endpointId: z.string(), url: z.string(), reason: z.string() });
-type MailOwner = z.output<typeof payload>;
-const MAIL_DISABLED_ENDPOINT = {
-  name: 'mail_disabled_endpoint',
-  maxAttempts: MAIL_ATTEMPTS,
-  group: 'mails',
-  payload,
-} as const;
 
 const REASONS: Readonly<Record<DisabledReason, string>> = {
   manual: 'it was switched off',
@@ -41,7 +28,7 @@ async function disableEndpoint(
     disabledReason: reason,
     updatedAt: deps.clock.now(),
   });
-  const { accountId, votingEventId } = endpoint;
+  const { id, accountId, votingEventId } = endpoint;
   await recordEvent(tx, deps, {
     type: 'webhook_endpoint.disabled',
     data: viewEndpoint(disabled),
@@ -50,30 +37,19 @@ async function disableEndpoint(
       votingEventId,
       keyId: null,
       action: 'webhook_endpoint.disabled',
-      resource: endpoint.id,
+      resource: id,
       after: { reason },
     },
   });
   // The address may hold a token in its query: the mail names host and path only.
   const { origin, pathname } = new URL(endpoint.url);
-  const url = `${origin}${pathname}`;
-  await enqueue(tx, MAIL_DISABLED_ENDPOINT, { accountId, endpointId: endpoint.id, url, reason: REASONS[reason] });
-}
-
-/** Mails the owner, if the account has a contact address. */
-export function mailDisabledEndpointJob(deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>): Job<MailOwner> {
-  return defineJob({
-    ...MAIL_DISABLED_ENDPOINT,
-    async work({ accountId, endpointId, url, reason }, run) {
-      const account = await findAccount(deps.db, accountId);
-      if (account === undefined || account.contactEmail === null) return;
-      await deliverMail(deps, run, {
-        to: account.contactEmail,
-        subject: 'A webhook endpoint was switched off',
-        text: `Hello,\n\nthe webhook endpoint ${endpointId} (${url}) of "${account.name}" was switched off: ${reason}.\n\nWhat happens meanwhile is kept and can be sent again. Switch it on with\nPATCH /webhook-endpoints/${endpointId} and { "status": "active" }.\n`,
-      });
-    },
-  });
+  await mailAccount(
+    tx,
+    accountId,
+    'A webhook endpoint was switched off',
+    (name) =>
+      `the webhook endpoint ${id} (${origin}${pathname}) of "${name}" was switched off: ${REASONS[reason]}.\n\nWhat happens meanwhile is kept and can be sent again. Switch it on with\nPATCH /webhook-endpoints/${id} and { "status": "active" }.`,
+  );
 }
 
 /** How long after an attempt the next one comes: ten attempts over 75 hours, so that a weekend's outage loses nothing. */
