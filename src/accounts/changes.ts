@@ -2,7 +2,7 @@ import { and, asc, desc, eq, gt, type SQL } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
 import { OPERATOR } from '#src/http/caller.ts';
-import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/cursor.ts';
+import { cutNewest, liesBeyond, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/cursor.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { pick } from '#src/platform/pick.ts';
@@ -177,12 +177,5 @@ export async function listChanges(
     )
     .orderBy(desc(newest.id))
     .limit(MOST_ROWS + 1);
-  const beyond = await executor
-    .select({ id: auditEntries.id })
-    .from(auditEntries)
-    .where(inWindow)
-    .orderBy(desc(auditEntries.id))
-    .offset(MOST_LOOKED_AT)
-    .limit(1);
-  return cutNewest(rows, beyond.length > 0);
+  return cutNewest(rows, await liesBeyond(executor, auditEntries, inWindow));
 }

@@ -1,4 +1,7 @@
+import { desc, type SQL } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import { z } from 'zod';
+import type { Executor } from '#src/database/client.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import type { Answer } from './answer.ts';
@@ -117,6 +120,16 @@ export const listNewest = ({ truncated: more }: Newest<unknown>, data: readonly 
   status: 200,
   body: { data, nextCursor: null, ...(more ? { truncated: true } : {}) },
 });
+
+/** Whether a table has more than `MOST_LOOKED_AT` rows in a time window. */
+export async function liesBeyond(
+  executor: Executor,
+  table: PgTable & { readonly id: PgColumn },
+  inWindow: SQL | undefined,
+): Promise<boolean> {
+  const rows = executor.select({ id: table.id }).from<PgTable>(table).where(inWindow).orderBy(desc(table.id));
+  return (await rows.offset(MOST_LOOKED_AT).limit(1)).length > 0;
+}
 
 /** Cuts rows that were read with LIMIT `MOST_ROWS + 1`. @param passedOver whether rows lie beyond `MOST_LOOKED_AT` */
 export function cutNewest<Row>(rows: readonly Row[], passedOver: boolean): Newest<Row> {

@@ -16,7 +16,7 @@ import {
 import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
-import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/cursor.ts';
+import { cutNewest, liesBeyond, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/cursor.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import type { AttemptStatus, PaymentAttempt, PaymentPurpose } from './payment.ts';
 import { paymentAttempts } from './tables.ts';
@@ -264,14 +264,7 @@ export async function listAttempts(
     )
     .orderBy(desc(paymentAttempts.id))
     .limit(MOST_ROWS + 1);
-  const beyond = await executor
-    .select({ id: paymentAttempts.id })
-    .from(paymentAttempts)
-    .where(inWindow)
-    .orderBy(desc(paymentAttempts.id))
-    .offset(MOST_LOOKED_AT)
-    .limit(1);
-  return cutNewest(rows, beyond.length > 0);
+  return cutNewest(rows, await liesBeyond(executor, paymentAttempts, inWindow));
 }
 
 /** A page of attempts in the order of their IDs, for exports. */

@@ -1,9 +1,9 @@
-import { and, asc, count, desc, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
-import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest } from '#src/http/cursor.ts';
+import { cutNewest, liesBeyond, MOST_LOOKED_AT, MOST_ROWS, type Newest } from '#src/http/cursor.ts';
 import { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
 import type {
   listDeliveriesQuery,
@@ -40,13 +40,10 @@ export async function listEndpoints(
 }
 
 /** An endpoint of any account. */
-export async function findEndpoint(executor: Executor, id: string): Promise<WebhookEndpoint | undefined> {
-  const [row] = await executor
-    .select()
-    .from(webhookEndpoints)
-    .where(and(eq(webhookEndpoints.id, id), isNull(webhookEndpoints.retiredAt)));
-  return row;
-}
+export const findEndpoint = (executor: Executor, id: string): Promise<WebhookEndpoint | undefined> => {
+  const isThere = and(eq(webhookEndpoints.id, id), isNull(webhookEndpoints.retiredAt));
+  return firstOf(executor.select().from(webhookEndpoints).where(isThere));
+};
 
 /** An endpoint of any account, locked because it is about to be changed. */
 export const lockEndpoint = (tx: Transaction, id: string): Promise<WebhookEndpoint | undefined> =>
@@ -55,11 +52,10 @@ export const lockEndpoint = (tx: Transaction, id: string): Promise<WebhookEndpoi
 /** Counts an account's endpoints. Locks the account's row first, so that two concurrent creations cannot exceed the limit. */
 export async function countEndpointsLocked(tx: Transaction, accountId: string): Promise<number> {
   await tx.execute(sql`SELECT 1 FROM accounts WHERE id = ${accountId} FOR UPDATE`);
-  const [row] = await tx
-    .select({ count: count() })
-    .from(webhookEndpoints)
-    .where(and(eq(webhookEndpoints.accountId, accountId), isNull(webhookEndpoints.retiredAt)));
-  return row?.count ?? 0;
+  return tx.$count(
+    webhookEndpoints,
+    and(eq(webhookEndpoints.accountId, accountId), isNull(webhookEndpoints.retiredAt)),
+  );
 }
 
 export async function insertEndpoint(tx: Transaction, row: NewEndpointRow): Promise<WebhookEndpoint> {
@@ -130,14 +126,7 @@ export async function listDeliveries(
     const told = deliveries.size <= TOLD_WHOLE ? responseBody : (responseBody?.slice(0, BEGINNING_CHARACTERS) ?? null);
     entry.attempts.push({ ...attempt, responseBody: told });
   }
-  const beyond = await executor
-    .select({ id: webhookDeliveries.id })
-    .from(webhookDeliveries)
-    .where(inWindow)
-    .orderBy(desc(webhookDeliveries.id))
-    .offset(MOST_LOOKED_AT)
-    .limit(1);
-  return cutNewest([...deliveries.values()], beyond.length > 0);
+  return cutNewest([...deliveries.values()], await liesBeyond(executor, webhookDeliveries, inWindow));
 }
 
 /** A delivery as a row of the CSV file, with the error of its last attempt. */
@@ -161,22 +150,19 @@ export async function listDeliveriesAfter(
     .limit(limit);
 }
 
-export async function findDelivery(
+const at = (endpointId: string, id: string) =>
+  and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.id, id));
+
+export const findDelivery = (
   executor: Executor,
   endpointId: string,
   id: string,
-): Promise<WebhookDelivery | undefined> {
-  const [row] = await executor
-    .select()
-    .from(webhookDeliveries)
-    .where(and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.id, id)));
-  return row;
-}
+): Promise<WebhookDelivery | undefined> => firstOf(executor.select().from(webhookDeliveries).where(at(endpointId, id)));
 
 /** Makes a delivery due now with its full number of attempts; the message keeps its ID. */
 export async function sendAgain(tx: Transaction, endpointId: string, id: string): Promise<void> {
   await tx
     .update(webhookDeliveries)
     .set({ status: 'pending', tries: 0, nextTryAt: sql`${nowMs}` })
-    .where(and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.id, id)));
+    .where(at(endpointId, id));
 }
