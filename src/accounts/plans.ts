@@ -9,15 +9,16 @@ export type { PlanName } from './plan-names.ts';
 
 export type PlanFeature = 'paid_features' | 'data_export';
 
-export interface Plan {
-  readonly votingEvents: number;
-  readonly votersPerEvent: number;
-  readonly webhookEndpoints: number;
-  readonly paidFeatures: boolean;
-  readonly dataExport: boolean;
-  readonly organizerRequestsPerMinute: number;
-  readonly voteRequestsPerMinute: number;
-}
+const planSchema = z.strictObject({
+  votingEvents: z.int().min(0),
+  votersPerEvent: z.int().min(0),
+  webhookEndpoints: z.int().min(0),
+  paidFeatures: z.boolean(),
+  dataExport: z.boolean(),
+  organizerRequestsPerMinute: z.int().min(1),
+  voteRequestsPerMinute: z.int().min(1),
+});
+export type Plan = Readonly<z.output<typeof planSchema>>;
 
 export type Plans = Readonly<Record<PlanName, Plan>>;
 
@@ -51,18 +52,8 @@ const BUILT_IN: Plans = {
   },
 };
 
-const planSchema = z
-  .strictObject({
-    votingEvents: z.int().min(0),
-    votersPerEvent: z.int().min(0),
-    webhookEndpoints: z.int().min(0),
-    paidFeatures: z.boolean(),
-    dataExport: z.boolean(),
-    organizerRequestsPerMinute: z.int().min(1),
-    voteRequestsPerMinute: z.int().min(1),
-  })
-  .partial();
-const plansSchema = z.strictObject({ free: planSchema, pro: planSchema, enterprise: planSchema }).partial();
+const changedPlan = planSchema.partial();
+const plansSchema = z.strictObject({ free: changedPlan, pro: changedPlan, enterprise: changedPlan }).partial();
 
 /** @throws StartRefused naming the file and its first error */
 function readPlansFile(file: string): z.output<typeof plansSchema> {
@@ -84,7 +75,7 @@ export function readPlans(file: string | undefined): Plans {
   return { free: merge('free'), pro: merge('pro'), enterprise: merge('enterprise') };
 }
 
-function withoutUndefined(values: z.output<typeof planSchema>): Partial<Plan> {
+function withoutUndefined(values: z.output<typeof changedPlan>): Partial<Plan> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
