@@ -4,7 +4,7 @@ import { type Executor, firstOf } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { holdsText } from '#src/database/search.ts';
 import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import { placesIn, type Secrets } from '#src/platform/secrets.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import { paymentBusinesses } from './tables.ts';
 
@@ -131,7 +131,7 @@ const schema = z.object({
   accountId: z.string().optional(),
 });
 
-export const credentialsPlace = (id: string) => ({ table: 'payment_businesses', column: 'credentials', row: id });
+export const credentialsPlace = placesIn('payment_businesses', 'credentials');
 
 export function sealCredentials(secrets: Secrets, businessId: string, credentials: ProviderCredentials): string {
   return secrets.seal(JSON.stringify(credentials), credentialsPlace(businessId));

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { listShape, timeShape, viewer } from '#src/http/answer-shapes.ts';
 import { windowFields } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { idField, searchField } from '#src/http/fields.ts';
@@ -7,15 +7,15 @@ import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
 import type { CheckoutPage } from '#src/payment-providers/provider.ts';
 import { isProviderName, PROVIDER_NAMES, type ProviderName, providerKind } from '#src/payment-providers/registered.ts';
 import { namesOf, pick } from '#src/platform/pick.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import { placesIn, type Secrets } from '#src/platform/secrets.ts';
 import type { Refund } from './refund-payment.ts';
 import type { paymentAttempts, paymentBusinesses } from './tables.ts';
 
-export type PaymentPurpose = 'vote' | 'candidate_registration' | 'quadratic_credits';
 const PAYMENT_PURPOSES = ['vote', 'candidate_registration', 'quadratic_credits'] as const;
+export type PaymentPurpose = (typeof PAYMENT_PURPOSES)[number];
 
-export type AttemptStatus = 'created' | 'pending' | 'succeeded' | 'fulfilled' | 'failed' | 'cancelled';
 const ATTEMPT_STATUSES = ['created', 'pending', 'succeeded', 'fulfilled', 'failed', 'cancelled'] as const;
+export type AttemptStatus = (typeof ATTEMPT_STATUSES)[number];
 
 /** A merchant's account at a provider, as an operator connected it. Its credentials are encrypted. */
 export type PaymentBusiness = Readonly<typeof paymentBusinesses.$inferSelect>;
@@ -204,6 +204,9 @@ const pageViews = Object.fromEntries(
   PROVIDER_NAMES.map((name) => [name, providerKind(name).pageView.optional()]),
 ) as Record<ProviderName, z.ZodOptional<z.ZodObject>>;
 
+const nextStep = (id: string): string =>
+  `Send the payer to checkoutUrl. Once the payment has succeeded, call this address again with only { "paymentAttemptId": "${id}" }.`;
+
 /** The body of a 402 (contract, "Payment-required body"). */
 const paymentRequiredView = z
   .object({
@@ -229,7 +232,7 @@ const paymentRequiredView = z
         currency: 'usd',
         provider: EXAMPLE.provider,
         [EXAMPLE.provider]: { checkoutUrl: 'https://pay.example/c/cs_1', checkoutSessionId: 'cs_1' },
-        next: `Send the payer to checkoutUrl. Once the payment has succeeded, call this address again with only { "paymentAttemptId": "${EXAMPLE.payment}" }.`,
+        next: nextStep(EXAMPLE.payment),
       },
     ],
   });
@@ -251,13 +254,10 @@ export const SECOND_CALL_REFUSALS = [
   'plan_feature',
 ] as const;
 
-/** A payment business (contract, "Payment business"). */
-export const viewBusiness = (business: PaymentBusiness): z.output<typeof businessView> =>
-  pick(business, namesOf(businessView.shape));
+export const viewBusiness: (business: PaymentBusiness) => z.output<typeof businessView> = viewer(businessView);
 
-export function confirmationCodePlace(attemptId: string) {
-  return { table: 'payment_attempts', column: 'confirmation_code', row: attemptId };
-}
+export const confirmationCodePlace = placesIn('payment_attempts', 'confirmation_code');
+export const answerPlace = placesIn('payment_attempts', 'answer');
 
 /** The code that confirms the ballot of a paid vote; null before the ballot is cast, and for other purposes. */
 export const confirmationCodeOf = (
@@ -265,10 +265,6 @@ export const confirmationCodeOf = (
   { id, confirmationCode }: Pick<PaymentAttempt, 'id' | 'confirmationCode'>,
 ): string | null =>
   confirmationCode === null ? null : secrets.open(confirmationCode, confirmationCodePlace(id)).toString('utf8');
-
-export function answerPlace(attemptId: string) {
-  return { table: 'payment_attempts', column: 'answer', row: attemptId };
-}
 
 const attemptWithoutCode = (attempt: PaymentAttempt) =>
   pick(attempt, namesOf(attemptView.omit({ confirmationCode: true }).shape));
@@ -367,7 +363,7 @@ export function viewPaymentRequired(
     ...providerPart(page),
     ...(credits === null ? {} : { credits }),
     ...(pricingModel === null ? {} : { pricingModel }),
-    next: `Send the payer to checkoutUrl. Once the payment has succeeded, call this address again with only { "paymentAttemptId": "${attempt.id}" }.`,
+    next: nextStep(attempt.id),
     ...(status === undefined ? {} : { status }),
   };
 }

@@ -68,6 +68,11 @@ export interface SealedPlace {
   readonly row: string;
 }
 
+/** The places of the values of a column. */
+export const placesIn =
+  (table: string, column: string) =>
+  (row: string): SealedPlace => ({ table, column, row });
+
 export interface Secrets {
   /** The ID of the current key, 8 hex digits; every value encrypted under the key begins with it. */
   readonly id: string;

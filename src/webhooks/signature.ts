@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { Secrets } from '#src/platform/secrets.ts';
+import { placesIn, type Secrets } from '#src/platform/secrets.ts';
 
 /** A secret is `whsec_` and the key in base64 (Standard Webhooks 1.0). */
 const SECRET_PREFIX = 'whsec_';
@@ -30,11 +30,7 @@ export function signMessage(secrets: readonly string[], messageId: string, timeS
   };
 }
 
-export const endpointSecretPlace = (endpointId: string) => ({
-  table: 'webhook_endpoints',
-  column: 'secret',
-  row: endpointId,
-});
+export const endpointSecretPlace = placesIn('webhook_endpoints', 'secret');
 
 export function sealSecret(secrets: Secrets, endpointId: string, secret: string): string {
   return secrets.seal(secret, endpointSecretPlace(endpointId));
