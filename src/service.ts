@@ -32,7 +32,7 @@ import { RequestTraces, readTraces } from '#src/http/trace-requests.ts';
 import type { RecurringJob } from '#src/jobs/queue.ts';
 import { JOB_PLACES } from '#src/jobs/run-jobs.ts';
 import { createFileMailer, createSmtpMailer, type Mailer } from '#src/mail/mailer.ts';
-import { createPricing } from '#src/payments/link-business.ts';
+import { pricing } from '#src/payments/link-business.ts';
 import { createPaymentProviders } from '#src/payments/payment-deps.ts';
 import { ClockDrift, MINUTE_MS, SECOND_MS, systemClock } from '#src/platform/clock.ts';
 import { createIds } from '#src/platform/ids.ts';
@@ -165,7 +165,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     closeThreads,
     ballots: new BallotWriter(db.$client),
     payments,
-    pricing: createPricing(payments),
+    pricing,
     domainCheck: config.emailDomainCheck ? canReceiveMail : acceptEveryDomain,
     consoleFeed,
     sandboxUrl,

@@ -1,14 +1,11 @@
-import type { Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { type Clock, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
+import { MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
-import type { Log } from '#src/platform/log.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 import { isTagged } from '#src/platform/row-tag.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { hashApiKey, isWellFormedApiKey, rowOfApiKey } from './api-key.ts';
-import type { Plans } from './plans.ts';
 import { findKeyByHash, type KeyWithAccount, updateLastUsed } from './repository.ts';
 
 const HIT_MS = 10 * SECOND_MS;
@@ -28,21 +25,11 @@ export function unauthorized(): ApiError {
   return new ApiError('unauthorized', 'Send a valid API key in the header Authorization: Bearer <API_KEY>.');
 }
 
-interface AuthenticatorDeps {
-  readonly db: Database;
-  readonly clock: Clock;
-  readonly plans: Plans;
-  readonly secrets: Secrets;
-  readonly log: Log;
-}
+type AuthenticatorDeps = Pick<Deps, 'db' | 'clock' | 'plans' | 'secrets' | 'log'>;
 
 /** Turns an API key into a caller: checks shape and checksum, then asks a cache, then the database (API reference, "Authentication"). */
 export class Authenticator {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #plans: Plans;
-  readonly #secrets: Secrets;
-  readonly #log: Log;
+  readonly #deps: AuthenticatorDeps;
   readonly #valid = new RecentMap<CacheEntry>(MAX_CACHED);
   /** Unknown keys by hash, with the time at which the entry expires. Separate from valid keys, so that invented keys evict none of them. */
   readonly #unknown = new RecentMap<number>(MAX_CACHED);
@@ -52,12 +39,8 @@ export class Authenticator {
   #changes = 0;
   readonly #lastUsed = new Map<string, number>();
 
-  constructor({ db, clock, plans, secrets, log }: AuthenticatorDeps) {
-    this.#secrets = secrets;
-    this.#log = log;
-    this.#db = db;
-    this.#clock = clock;
-    this.#plans = plans;
+  constructor(deps: AuthenticatorDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -67,7 +50,7 @@ export class Authenticator {
   async authenticate(authorization: string | undefined, mayAsk: () => boolean = () => true): Promise<Caller> {
     const key = BEARER.exec(authorization ?? '')?.[1];
     if (key === undefined || !isWellFormedApiKey(key)) throw unauthorized();
-    const nowMs = this.#clock.now();
+    const nowMs = this.#deps.clock.now();
     const found = await this.#find(hashApiKey(key), nowMs, mayAsk);
     if (found === undefined || found.key.revokedAt !== null) throw unauthorized();
     if (found.key.expiresAt !== null && found.key.expiresAt <= nowMs) throw unauthorized();
@@ -106,7 +89,7 @@ export class Authenticator {
     if (this.#lastUsed.size === 0) return;
     const used = new Map(this.#lastUsed);
     this.#lastUsed.clear();
-    await updateLastUsed(this.#db, used);
+    await updateLastUsed(this.#deps.db, used);
   }
 
   async #find(hash: Buffer, nowMs: number, mayAsk: () => boolean): Promise<KeyWithAccount | undefined> {
@@ -126,9 +109,9 @@ export class Authenticator {
 
   async #ask(hash: Buffer, name: string, nowMs: number): Promise<KeyWithAccount | undefined> {
     const changes = this.#changes;
-    const found = await findKeyByHash(this.#db, hash);
-    if (found !== undefined && !isTagged(this.#secrets, found.key.tag, rowOfApiKey(found.key))) {
-      this.#log.error({ alarm: 'rows_disagree', key: found.key.id }, 'an API key was written from outside');
+    const found = await findKeyByHash(this.#deps.db, hash);
+    if (found !== undefined && !isTagged(this.#deps.secrets, found.key.tag, rowOfApiKey(found.key))) {
+      this.#deps.log.error({ alarm: 'rows_disagree', key: found.key.id }, 'an API key was written from outside');
       // Not 401, which would mean a revoked key: the cause may be a replaced secret key.
       throw refuse('rows_disagree');
     }
@@ -142,7 +125,7 @@ export class Authenticator {
   }
 
   #callerOf({ key, account }: KeyWithAccount): Caller {
-    const plan = this.#plans[account.plan];
+    const plan = this.#deps.plans[account.plan];
     const organizer = key.scopes.includes('read') || key.scopes.includes('write');
     return {
       keyId: key.id,

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Database, Executor } from '#src/database/client.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
+import type { Deps } from '#src/deps.ts';
 import type { JobRun } from '#src/jobs/queue.ts';
 import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
@@ -95,10 +96,7 @@ interface MailedEvent {
   readonly rehearsalNumber: number;
 }
 
-interface TakeDeps {
-  readonly db: Database;
-  readonly secrets: Secrets;
-}
+type TakeDeps = Pick<Deps, 'db' | 'secrets'>;
 
 /** Whether limits allow a job to send a mail about an event. Counts only the job's first attempt; later attempts are allowed. */
 export const takeMailOnce = async (

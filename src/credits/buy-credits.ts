@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/idempotent-request.ts';
 import type { PaymentAttempt } from '#src/payments/payment.ts';
 import type { CheckoutDeps, Fulfilled } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import { notFound, validationError } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import { hasVoted, refusalError } from '#src/voters/eligibility.ts';
@@ -78,10 +78,7 @@ const storedPurchase = z.object({
   voterId: z.string().optional(),
 });
 
-interface PurchaseDeps {
-  readonly definitions: BallotDefinitionCache;
-  readonly clock: Clock;
-}
+type PurchaseDeps = Pick<Deps, 'definitions' | 'clock'>;
 
 /** @throws ApiError if bought credits can no longer be used: the event is closed, the position deleted, or the visitor has voted */
 export async function requirePurchase(tx: Transaction, deps: PurchaseDeps, attempt: PaymentAttempt) {

@@ -1,10 +1,7 @@
-import { type Database, inTransaction } from '#src/database/client.ts';
-import type { PaymentProvider, ProviderCredentials } from '#src/payment-providers/provider.ts';
+import { inTransaction } from '#src/database/client.ts';
+import type { AccountDescription, PaymentProvider, ProviderCredentials } from '#src/payment-providers/provider.ts';
 import type { ProviderName } from '#src/payment-providers/registered.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import { conflict, orNotFound } from '#src/platform/errors.ts';
-import type { Ids } from '#src/platform/ids.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { findTakenPayment } from './attempt-repository.ts';
 import {
   findBusiness,
@@ -15,15 +12,9 @@ import {
   updateBusiness,
 } from './business-repository.ts';
 import type { PaymentBusiness } from './payment.ts';
-import type { PaymentProviders } from './payment-deps.ts';
+import type { PaymentDeps } from './payment-deps.ts';
 
-interface BusinessDeps {
-  readonly db: Database;
-  readonly ids: Ids;
-  readonly clock: Clock;
-  readonly secrets: Secrets;
-  readonly payments: PaymentProviders;
-}
+type BusinessDeps = Pick<PaymentDeps, 'db' | 'clock' | 'secrets' | 'payments'>;
 
 interface NewConnection {
   readonly id: string;
@@ -58,20 +49,17 @@ export async function connectBusiness(deps: BusinessDeps, connection: NewConnect
   const credentials = { ...connection.credentials, accountId: described.accountId ?? undefined };
   const nowMs = deps.clock.now();
   return insertBusiness(deps.db, {
-    id,
-    accountId,
-    provider,
-    displayName,
-    sandbox,
-    country: described.country ?? connection.country,
-    ready: described.ready,
-    supportedCurrencies: [...described.supportedCurrencies],
-    livemode: described.livemode,
+    ...{ id, accountId, provider, displayName, sandbox },
+    ...{ ...columnsOf(described, connection.country), livemode: described.livemode },
     credentials: sealCredentials(deps.secrets, id, credentials),
-    createdAt: nowMs,
-    updatedAt: nowMs,
+    ...{ createdAt: nowMs, updatedAt: nowMs },
   });
 }
+
+/** @param known the country to store if the provider names none */
+const columnsOf = ({ country, ready, supportedCurrencies }: AccountDescription, known: string) => ({
+  ...{ country: country ?? known, ready, supportedCurrencies: [...supportedCurrencies] },
+});
 
 function refuseWrongKey(provider: PaymentProvider, keys: Partial<ProviderCredentials>): void {
   const fault = provider.keyFault(keys);
@@ -105,9 +93,7 @@ export async function refreshBusiness(
     );
   }
   const updated = await updateBusiness(deps.db, id, {
-    country: described.country ?? business.country,
-    ready: described.ready,
-    supportedCurrencies: [...described.supportedCurrencies],
+    ...columnsOf(described, business.country),
     credentials: sealCredentials(deps.secrets, id, { ...credentials, accountId: described.accountId ?? undefined }),
     updatedAt: deps.clock.now(),
   });

@@ -1,23 +1,20 @@
 import { listPrices } from '#src/ballot-definition/ballot-definition.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { providerKind } from '#src/payment-providers/registered.ts';
 import { invalidField, orNotFound } from '#src/platform/errors.ts';
-import type { Ids } from '#src/platform/ids.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, renewMissing } from '#src/voting-events/guard-change.ts';
-import type { PriceFault } from '#src/voting-events/pricing.ts';
+import type { PriceFault, Pricing } from '#src/voting-events/pricing.ts';
 import { updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { type VotingEvent, viewEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { findBusiness } from './business-repository.ts';
 import type { PaymentBusiness } from './payment.ts';
-import type { PaymentProviders } from './payment-deps.ts';
+import type { PaymentDeps } from './payment-deps.ts';
 
 /** Why a business cannot take a price, or undefined if it can (completions 3, rule 5). */
 function priceFault(
-  payments: PaymentProviders,
   business: PaymentBusiness | undefined,
   price: { readonly amountMinor: number; readonly currency: string },
 ): PriceFault | undefined {
@@ -27,32 +24,23 @@ function priceFault(
     const known = business.supportedCurrencies.join(', ');
     return { about: 'currency', message: `must be in a currency of the linked payment business: ${known}` };
   }
-  const message = payments.rules(business.provider).checkPrice(price.currency, price.amountMinor);
+  const message = providerKind(business.provider).money.checkPrice(price.currency, price.amountMinor);
   return message === null ? undefined : { about: 'amount', message };
 }
 
 /** Implements `Pricing` of `voting-events` with the businesses of this folder. */
-export function createPricing(payments: PaymentProviders) {
-  return {
-    async fault(
-      executor: Executor,
-      event: { readonly accountId: string; readonly paymentBusinessId: string | null },
-      price: { readonly amountMinor: number; readonly currency: string },
-    ): Promise<PriceFault | undefined> {
-      const { accountId, paymentBusinessId } = event;
-      const business =
-        paymentBusinessId === null ? undefined : await findBusiness(executor, accountId, paymentBusinessId);
-      return priceFault(payments, business, price);
-    },
-  };
-}
+export const pricing: Pricing = {
+  fault: async (executor, event, price) => priceFault(await findLinked(executor, event), price),
+};
 
-interface LinkDeps {
-  readonly secrets: Secrets;
-  readonly ids: Ids;
-  readonly clock: Clock;
-  readonly payments: PaymentProviders;
-}
+/** The connected business that an event is paid through, if any. */
+export const findLinked = async (
+  executor: Executor,
+  { accountId, paymentBusinessId }: Pick<VotingEvent, 'accountId' | 'paymentBusinessId'>,
+): Promise<PaymentBusiness | undefined> =>
+  paymentBusinessId === null ? undefined : findBusiness(executor, accountId, paymentBusinessId);
+
+type LinkDeps = Pick<PaymentDeps, 'secrets' | 'ids' | 'clock'>;
 
 /**
  * Links a payment business to an event; a repeated call gets the same answer (completions 3, rule 5).
@@ -68,7 +56,7 @@ export async function linkBusiness(
   const business = orNotFound(await findBusiness(tx, event.accountId, paymentBusinessId));
   if (event.paymentBusinessId === business.id) return business;
   for (const price of await listPrices(tx, event)) {
-    const fault = priceFault(deps.payments, business, price);
+    const fault = priceFault(business, price);
     if (fault !== undefined)
       throw invalidField('paymentBusinessId', `cannot take a price of this event: ${fault.message}`);
   }

@@ -23,8 +23,8 @@ import {
   listAttempts,
   listAttemptsAfter,
 } from './attempt-repository.ts';
-import { findBusiness, listBusinesses } from './business-repository.ts';
-import { linkBusiness, unlinkBusiness } from './link-business.ts';
+import { listBusinesses } from './business-repository.ts';
+import { findLinked, linkBusiness, unlinkBusiness } from './link-business.ts';
 import { refundPaymentByHand, settleBody, settleByHand } from './manage-payment.ts';
 import {
   backOf,
@@ -105,12 +105,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
       answers: answersOne(businessView, 'The payment business; 404 when none is linked.'),
     }),
     event,
-    async (c) => {
-      const { accountId, paymentBusinessId } = c.get('target').event;
-      const business =
-        paymentBusinessId === null ? undefined : await findBusiness(deps.db, accountId, paymentBusinessId);
-      return answer(c, ok(viewBusiness(orNotFound(business))));
-    },
+    async (c) => answer(c, ok(viewBusiness(orNotFound(await findLinked(deps.db, c.get('target').event))))),
   );
   router.on(
     ...operation('linkPaymentBusiness', 'PUT /voting-events/:idOrCode/payment-business', {

@@ -1,13 +1,9 @@
-import type { Database, Transaction } from '#src/database/client.ts';
+import type { Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { refuse } from '#src/http/refusals.ts';
-import type { LeasesByKind } from '#src/http/request-life.ts';
 import type { PaymentProvider } from '#src/payment-providers/provider.ts';
 import { PROVIDER_NAMES, type ProviderName, providerKind } from '#src/payment-providers/registered.ts';
-import type { Clock } from '#src/platform/clock.ts';
-import type { Ids } from '#src/platform/ids.ts';
-import type { Log } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import type { PaymentAttempt, PaymentPurpose } from './payment.ts';
 
 export interface Fulfilled {
@@ -43,16 +39,9 @@ interface Fulfilment {
 
 export type Fulfilments = Readonly<Record<PaymentPurpose, Fulfilment>>;
 
-export interface PaymentDeps {
-  readonly db: Database;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
-  readonly secrets: Secrets;
-  readonly payments: PaymentProviders;
+export interface PaymentDeps
+  extends Pick<Deps, 'db' | 'clock' | 'ids' | 'log' | 'secrets' | 'payments' | 'leases' | 'config'> {
   readonly fulfilments: Fulfilments;
-  readonly leases: Pick<LeasesByKind, 'payments'>;
-  readonly config: { readonly baseUrl: string };
   /** Limits calls to providers, over all processes. Jobs pass none, because the number of payments bounds their calls. */
   readonly rateLimiter?: RateLimiter;
 }
@@ -69,8 +58,6 @@ type ProviderAddresses = Readonly<Partial<Record<ProviderName, string | undefine
 export interface PaymentProviders {
   /** @throws ApiError 403 `payment_unavailable` for a business of the sandbox in a process without a sandbox */
   of(business: { readonly provider: ProviderName; readonly sandbox: boolean }): PaymentProvider;
-  /** The price rules of a provider; the sandbox has the same rules. */
-  rules(name: ProviderName): PaymentProvider['money'];
   close(): Promise<void>;
 }
 
@@ -94,7 +81,6 @@ export function createPaymentProviders(
       if (adapter === undefined) throw refuse('sandbox_elsewhere');
       return adapter;
     },
-    rules: (name) => providerKind(name).money,
     async close() {
       for (const adapter of [...real.values(), ...(played?.values() ?? [])]) await adapter.close();
     },

@@ -22,8 +22,9 @@ import {
   noteOnAttempt,
   takePageNumber,
 } from './attempt-repository.ts';
-import { businessOf, findBusiness } from './business-repository.ts';
+import { businessOf } from './business-repository.ts';
 import { askBusiness, planBusinessCheck } from './check-business.ts';
+import { findLinked } from './link-business.ts';
 import {
   type CheckoutTerms,
   type PaymentAttempt,
@@ -111,13 +112,10 @@ async function createAttempt(
   const { event } = order;
   const nowMs = await readNow(deps.db);
   limitVisitor(deps, order);
-  const business =
-    event.paymentBusinessId === null
-      ? undefined
-      : await findBusiness(deps.db, event.accountId, event.paymentBusinessId);
+  const business = await findLinked(deps.db, event);
   const taken =
     business?.ready === true &&
-    deps.payments.rules(business.provider).checkPrice(order.currency, order.amountMinor) === null;
+    providerKind(business.provider).money.checkPrice(order.currency, order.amountMinor) === null;
   if (business === undefined || !taken) {
     deps.log.warn(
       { event: event.id, business: business?.id },

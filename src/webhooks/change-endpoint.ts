@@ -2,11 +2,11 @@ import { eq, sql } from 'drizzle-orm';
 import { recordChange } from '#src/accounts/changes.ts';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import type { Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
-import { notFound } from '#src/platform/errors.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { publish, type RecordDeps, TEST_EVENT_TYPE } from './record-event.ts';
 import {
   countEndpointsLocked,
@@ -20,10 +20,7 @@ import { generateWebhookSecret, sealSecret, secretHintOf } from './signature.ts'
 import { webhookDeliveries, webhookEndpoints } from './tables.ts';
 import { type EndpointChange, type NewEndpoint, viewEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
 
-interface EndpointDeps extends RecordDeps {
-  readonly secrets: Secrets;
-  readonly plans: Plans;
-}
+type EndpointDeps = RecordDeps & Pick<Deps, 'secrets' | 'plans'>;
 
 /** An endpoint with its secret in plaintext, which no later call returns. */
 export interface EndpointWithSecret {
@@ -133,7 +130,8 @@ export async function rotateSecret(
 
 /** Queues a test message for an endpoint. @returns the ID of its delivery @throws ApiError 404, 409 `endpoint_disabled` */
 export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: string): Promise<string> {
-  const endpoint = await requireActive(tx, id);
+  const endpoint = await requireLocked(tx, id);
+  requireActive(endpoint);
   const deliveryId = deps.ids.sortable('whd');
   const messageId = deps.ids.sortable('msg');
   const createdAt = deps.clock.now();
@@ -155,27 +153,17 @@ export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: stri
 /** Queues a delivery again, whatever its status; the message keeps its ID. @throws ApiError 404, 409 `endpoint_disabled` */
 export async function retryDelivery(tx: Transaction, id: string, deliveryId: string): Promise<void> {
   const endpoint = await requireLocked(tx, id);
-  if ((await findDelivery(tx, id, deliveryId)) === undefined) throw notFound();
-  checkActive(endpoint);
+  orNotFound(await findDelivery(tx, id, deliveryId));
+  requireActive(endpoint);
   await sendAgain(tx, id, deliveryId);
 }
 
-async function requireLocked(tx: Transaction, id: string): Promise<WebhookEndpoint> {
-  const endpoint = await lockEndpoint(tx, id);
-  if (endpoint === undefined) throw notFound();
-  return endpoint;
-}
-
-async function requireActive(tx: Transaction, id: string): Promise<WebhookEndpoint> {
-  const endpoint = await requireLocked(tx, id);
-  checkActive(endpoint);
-  return endpoint;
-}
+const requireLocked = async (tx: Transaction, id: string): Promise<WebhookEndpoint> =>
+  orNotFound(await lockEndpoint(tx, id));
 
 /** @throws ApiError 409 */
-function checkActive({ status }: WebhookEndpoint): void {
-  if (status === 'active') return;
-  throw refuse('endpoint_disabled');
+function requireActive({ status }: WebhookEndpoint): void {
+  if (status !== 'active') throw refuse('endpoint_disabled');
 }
 
 async function record(
@@ -186,14 +174,9 @@ async function record(
   what: string,
   after: Record<string, unknown>,
 ): Promise<void> {
-  await recordChange(tx, deps, {
-    accountId: endpoint.accountId,
-    votingEventId: endpoint.votingEventId,
-    keyId: caller.keyId,
-    action: `webhook_endpoint.${what}`,
-    resource: endpoint.id,
-    after,
-  });
+  const { id: resource, accountId, votingEventId } = endpoint;
+  const action = `webhook_endpoint.${what}`;
+  await recordChange(tx, deps, { accountId, votingEventId, keyId: caller.keyId, action, resource, after });
 }
 
 /**
