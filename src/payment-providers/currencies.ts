@@ -52,8 +52,11 @@ export interface MoneyRules {
   toProviderAmount(currency: string, amountMinor: number): number;
   /** A part of a price in the provider's unit; the minimum does not apply to parts. @throws RangeError if not whole in that unit */
   toProviderPart(currency: string, amountMinor: number): number;
-  /** A provider's amount in the currency's smallest unit; null if the currency is unknown, or the amount not whole in that unit. */
-  fromProviderAmount(currency: string, providerAmount: number): number | null;
+  /**
+   * A provider's amount in the currency's smallest unit; null if there is none, the currency is unknown, or the amount not whole in
+   * that unit. @param currency in any case
+   */
+  fromProviderAmount(currency: string | null | undefined, providerAmount: number | null | undefined): number | null;
 }
 
 /** Multiplies an amount by 10^places: the provider's decimals can differ from ISO 4217. Null if the result is not a safe integer. */
@@ -103,9 +106,9 @@ export function createMoneyRules(table: ReadonlyMap<string, ProviderCurrency>): 
       return toProviderPart(currency, amountMinor);
     },
     fromProviderAmount(currency, providerAmount) {
-      const found = place(currency);
-      if (found === undefined || !Number.isSafeInteger(providerAmount)) return null;
-      return shiftDecimals(providerAmount, -found.places);
+      const found = place(currency?.toLowerCase() ?? '');
+      const amount = providerAmount ?? Number.NaN;
+      return found === undefined || !Number.isSafeInteger(amount) ? null : shiftDecimals(amount, -found.places);
     },
   };
 }

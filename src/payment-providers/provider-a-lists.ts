@@ -110,7 +110,7 @@ export async function* listReversalsA(
       status: ends.get(one.status ?? '') ?? 'pending',
       providerPaymentId: one.payment_intent ?? one.charge ?? null,
       reference: null,
-      amountMinor: PROVIDER_A_MONEY.fromProviderAmount(one.currency.toLowerCase(), one.amount),
+      amountMinor: PROVIDER_A_MONEY.fromProviderAmount(one.currency, one.amount),
     };
   };
   for await (const refund of listSince(sinceMs, (list) => ask(client.refunds.list(list, { apiKey })))) {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { PROVIDER_A_MONEY } from './currencies.ts';
 import {
+  answerReader,
   type CheckoutPage,
-  PaymentProviderUnavailable,
   type ProviderPayment,
   type ProviderState,
   type RefundResult,
@@ -49,12 +49,7 @@ const refundSchema = z.object({
 
 type Session = z.infer<typeof sessionSchema>;
 
-/** Parses an answer of provider_a with a schema. @throws PaymentProviderUnavailable if the answer does not match the schema */
-export function readAnswer<T>(schema: z.ZodType<T>, answer: unknown): T {
-  const parsed = schema.safeParse(answer);
-  if (!parsed.success) throw new PaymentProviderUnavailable('provider_a', 'unreadable');
-  return parsed.data;
-}
+export const readAnswer = answerReader('provider_a');
 
 export function readOpenedSession(answer: unknown): CheckoutPage {
   const session = readAnswer(openedSchema, answer);
@@ -68,25 +63,24 @@ export function readOpenedSession(answer: unknown): CheckoutPage {
 
 /** The fee of a charge; null if the fee is unknown, or is in another currency than the payment. */
 export function feeOf(balance: z.infer<typeof balanceSchema>, currency: string): number | null {
-  if (
-    balance === null ||
-    balance === undefined ||
-    typeof balance !== 'object' ||
-    balance.currency.toLowerCase() !== currency
-  )
-    return null;
-  return PROVIDER_A_MONEY.fromProviderAmount(currency, balance.fee);
+  const found = expanded(balance);
+  return found?.currency.toLowerCase() === currency ? PROVIDER_A_MONEY.fromProviderAmount(currency, found.fee) : null;
 }
 
+/** An object that the provider includes in another if it was asked to; otherwise it gives the ID, or nothing. */
+const expanded = <Part extends object>(part: Part | string | null | undefined): Part | null =>
+  typeof part === 'object' ? part : null;
+
+const intentOf = (session: Session) => expanded(session.payment_intent);
+
 function paymentOf(session: Session): ProviderPayment {
-  const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
-  const charge = typeof intent?.latest_charge === 'object' ? intent.latest_charge : null;
+  const intent = intentOf(session);
+  const charge = expanded(intent?.latest_charge);
   const paidAtSeconds = charge?.created ?? null;
   const currency = (session.currency ?? '').toLowerCase();
-  // Prefers the received amount: the total is only the requested amount.
-  const amount = intent?.amount_received ?? session.amount_total;
   return {
-    amountMinor: amount === null || amount === undefined ? null : PROVIDER_A_MONEY.fromProviderAmount(currency, amount),
+    // Prefers the received amount: the total is only the requested amount.
+    amountMinor: PROVIDER_A_MONEY.fromProviderAmount(currency, intent?.amount_received ?? session.amount_total),
     currency,
     reference: session.client_reference_id ?? null,
     attemptId: session.metadata?.[ATTEMPT_PARAMETER] ?? null,
@@ -99,7 +93,7 @@ function paymentOf(session: Session): ProviderPayment {
 
 /** The state of a completed but unpaid page: a delayed payment method is under way, or it failed. */
 function unpaidCompletion(session: Session): ProviderState {
-  const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
+  const intent = intentOf(session);
   const bounced = intent?.status === 'requires_payment_method' || intent?.status === 'canceled';
   return { kind: bounced ? 'failed' : 'processing', providerStatus: intent?.status ?? session.payment_status };
 }
@@ -123,8 +117,8 @@ interface SessionReading {
  */
 export function readSession(answer: unknown): SessionReading {
   const session = readAnswer(sessionSchema, answer);
-  const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
-  const charge = typeof intent?.latest_charge === 'object' ? intent.latest_charge : null;
+  const intent = intentOf(session);
+  const charge = expanded(intent?.latest_charge);
   if (session.payment_status === 'paid') {
     const payment = paymentOf(session);
     if (charge && wentBack(charge))
@@ -135,8 +129,7 @@ export function readSession(answer: unknown): SessionReading {
 }
 
 function unpaidState(session: Session): ProviderState {
-  const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
-  const refused = (intent?.last_payment_error ?? null) !== null;
+  const refused = (intentOf(session)?.last_payment_error ?? null) !== null;
   if (session.status === 'expired') return { kind: 'expired', refused };
   // The caller has handled `paid`. Any status here other than `unpaid` is unknown, and does not count as a payment.
   if (session.status === 'complete' && session.payment_status === 'unpaid') return unpaidCompletion(session);
@@ -145,8 +138,7 @@ function unpaidState(session: Session): ProviderState {
 
 export function readRefundObject(answer: unknown): RefundResult {
   const { id: refundId, status, amount, currency } = readAnswer(refundSchema, answer);
-  const known = amount === null || amount === undefined ? Number.NaN : amount;
-  const amountMinor = PROVIDER_A_MONEY.fromProviderAmount((currency ?? '').toLowerCase(), known);
+  const amountMinor = PROVIDER_A_MONEY.fromProviderAmount(currency, amount);
   if (status === 'succeeded') return { kind: 'refunded', refundId, amountMinor };
   if (status === 'failed' || status === 'canceled') return { kind: 'refused', code: status, refundId, amountMinor };
   return { kind: status === 'requires_action' ? 'attention' : 'pending', refundId, amountMinor };

@@ -178,7 +178,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
       .map(({ amount, currency }) => ({
         kind: 'refunded',
         refundId: null,
-        amountMinor: PROVIDER_A_MONEY.fromProviderAmount(currency.toLowerCase(), amount),
+        amountMinor: PROVIDER_A_MONEY.fromProviderAmount(currency, amount),
       }));
   }
 

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
+  answerReader,
   isAttemptId,
   type ListedPayment,
   type ListedReversal,
   type OddRow,
   oddRow,
-  PaymentProviderUnavailable,
   type ProviderPayment,
   type ProviderState,
   type RefundedPayment,
@@ -47,12 +47,7 @@ const refundSchema = z.object({
 });
 type Transaction = z.infer<typeof transactionSchema>;
 
-/** Parses an answer of provider_b with a schema. @throws PaymentProviderUnavailable if the answer does not match the schema */
-export function readAnswer<T>(schema: z.ZodType<T>, answer: unknown): T {
-  const parsed = schema.safeParse(answer);
-  if (!parsed.success) throw new PaymentProviderUnavailable('provider_b', 'unreadable');
-  return parsed.data;
-}
+export const readAnswer = answerReader('provider_b');
 
 /** The attempt ID in a transaction's metadata, which is an object, an object as JSON text, or `""`, `0` or null for none. */
 export function attemptIdOf(metadata: unknown): string | null {
@@ -95,7 +90,7 @@ function paymentOf(transaction: Transaction): ProviderPayment {
     attemptId: attemptIdOf(transaction.metadata),
     providerPaymentId: transaction.id,
     paidAtMs: timeOf(transaction.paid_at),
-    feeMinor: PROVIDER_B_MONEY.fromProviderAmount(currency, transaction.fees ?? Number.NaN),
+    feeMinor: PROVIDER_B_MONEY.fromProviderAmount(currency, transaction.fees),
     livemode: transaction.domain === 'live',
   };
 }
@@ -172,7 +167,7 @@ export function isRefundOf(refund: unknown, payment: RefundedPayment): boolean {
 
 export function readRefundObject(answer: unknown): RefundResult {
   const { id: refundId, status, amount, currency } = readAnswer(refundSchema, answer);
-  const amountMinor = PROVIDER_B_MONEY.fromProviderAmount((currency ?? '').toLowerCase(), amount ?? Number.NaN);
+  const amountMinor = PROVIDER_B_MONEY.fromProviderAmount(currency, amount);
   if (status === 'processed') return { kind: 'refunded', refundId, amountMinor };
   if (status === 'failed') return { kind: 'refused', code: status, refundId, amountMinor };
   return { kind: status === 'needs-attention' ? 'attention' : 'pending', refundId, amountMinor };
@@ -207,14 +202,12 @@ export function readReversals(kind: ListedReversal['kind'], rows: readonly unkno
   return rows.map((row) => {
     const { data: one } = reversalSchema.safeParse(row);
     if (one === undefined) return oddRow(row);
-    const amount = one.amount ?? one.refund_amount ?? null;
     return {
       kind,
       status: reversalStatus(kind, one.status, one.resolution ?? null),
       providerPaymentId: one.transaction?.id ?? null,
       reference: one.transaction?.reference ?? null,
-      amountMinor:
-        amount === null ? null : PROVIDER_B_MONEY.fromProviderAmount((one.currency ?? '').toLowerCase(), amount),
+      amountMinor: PROVIDER_B_MONEY.fromProviderAmount(one.currency, one.amount ?? one.refund_amount),
     };
   });
 }

@@ -288,6 +288,15 @@ export interface PaymentProvider {
   close(): Promise<void>;
 }
 
+/** @returns a function that parses an answer of a provider, and throws PaymentProviderUnavailable if its schema does not match */
+export const answerReader =
+  (provider: string) =>
+  <T>(schema: z.ZodType<T>, answer: unknown): T => {
+    const parsed = schema.safeParse(answer);
+    if (!parsed.success) throw new PaymentProviderUnavailable(provider, 'unreadable');
+    return parsed.data;
+  };
+
 type UnavailableReason = 'network' | 'timeout' | 'rate_limited' | 'busy' | 'server_error' | 'unreadable';
 
 /** The provider did not answer, or its answer is unusable. The outcome of the call is unknown; a retry may help. */
