@@ -20,19 +20,10 @@ export interface Finding {
   readonly cure: string;
 }
 
-export const found = (name: string, detail: string): Finding => ({ name, status: 'ok', detail, cure: '' });
-export const warned = (name: string, detail: string, cure: string): Finding => ({
-  name,
-  status: 'warning',
-  detail,
-  cure,
-});
-export const failed = (name: string, detail: string, cure: string): Finding => ({
-  name,
-  status: 'failed',
-  detail,
-  cure,
-});
+const finding =
+  (status: Finding['status']) =>
+  (name: string, detail: string, cure = ''): Finding => ({ name, status, detail, cure });
+export const [found, warned, failed] = [finding('ok'), finding('warning'), finding('failed')];
 
 /** The oldest major version that the tests have run on. */
 const OLDEST_POSTGRES = 15;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Issue } from '#src/platform/errors.ts';
 import type { Caller } from './caller.ts';
-import type { JsonBody, Judged } from './json/strict-json.ts';
+import { isObject, type JsonBody, type Judged } from './json/strict-json.ts';
 import { issuesOf } from './validation.ts';
 
 /** A body without the parts that fail its schema. */
@@ -29,9 +29,6 @@ export type Judge<Target, Body> = (
 
 /** No list of a body may be longer. */
 const MOST_ENTRIES = 1_000;
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function withoutWrapping(schema: z.core.$ZodType): z.core.$ZodType {
   const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault;

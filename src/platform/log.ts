@@ -6,11 +6,11 @@ export type Log = Logger;
 /** A fault without its message, because messages of database errors contain parameters. */
 interface FaultSummary {
   readonly name: string;
-  readonly code?: string;
-  readonly constraint?: string;
+  readonly code?: string | undefined;
+  readonly constraint?: string | undefined;
   /** The reply of a mail server: code and command, without its text. */
-  readonly reply?: string;
-  readonly stack?: string;
+  readonly reply?: string | undefined;
+  readonly stack?: string | undefined;
 }
 
 function textOf(fault: object, key: string): string | undefined {
@@ -31,17 +31,9 @@ function framesOf(error: Error): string | undefined {
 export function summariseFault(fault: unknown): FaultSummary {
   if (!(fault instanceof Error)) return { name: typeof fault };
   const inner = fault.cause instanceof Error ? fault.cause : fault;
-  const code = textOf(inner, 'code');
-  const constraint = textOf(inner, 'constraint');
-  const reply = textOf(inner, 'reply');
-  const stack = framesOf(fault);
-  return {
-    name: inner.name,
-    ...(code === undefined ? {} : { code }),
-    ...(constraint === undefined ? {} : { constraint }),
-    ...(reply === undefined ? {} : { reply }),
-    ...(stack === undefined ? {} : { stack }),
-  };
+  // JSON leaves undefined fields out.
+  const [code, constraint, reply] = ['code', 'constraint', 'reply'].map((key) => textOf(inner, key));
+  return { name: inner.name, code, constraint, reply, stack: framesOf(fault) };
 }
 
 type AlarmListener = (name: string) => void;
