@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { explainFileFault } from '#src/platform/explain-file-fault.ts';
+import { explainFileFault } from '#src/platform/files.ts';
 import type { AssetList } from '#src/reference/built-assets.ts';
 
 /**

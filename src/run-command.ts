@@ -21,7 +21,7 @@ import { RateLimiter } from '#src/http/rate-limit.ts';
 import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { ApiError, conflict, type Issue, notFound } from '#src/platform/errors.ts';
-import { explainFileFault } from '#src/platform/explain-file-fault.ts';
+import { explainFileFault } from '#src/platform/files.ts';
 import { FolderUnusable } from '#src/platform/key-folders.ts';
 import { createLog } from '#src/platform/log.ts';
 import { checkStart, joinRunning, withSecretKey } from '#src/prepare-start.ts';

@@ -10,7 +10,7 @@ import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/embedded-post
 import { EmbeddedDatabaseInUse } from '#src/embedded-postgres/lock.ts';
 import { endInTime, serveWithMany } from '#src/many-processes.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import { explainFileFault } from '#src/platform/explain-file-fault.ts';
+import { explainFileFault } from '#src/platform/files.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { prepareStart, withSecretKey } from '#src/prepare-start.ts';

@@ -5,7 +5,7 @@ import type { Answer, Cli } from '#src/commands/cli.ts';
 import { print } from '#src/commands/print.ts';
 import { FileRefused } from '#src/commands/read-lines.ts';
 import { ConfigError, hasApiKey, loadEnvironmentFile, readApiAccess } from '#src/config.ts';
-import { explainFileFault } from '#src/platform/explain-file-fault.ts';
+import { explainFileFault } from '#src/platform/files.ts';
 
 // HTTP access for organizers' commands, with an API key. Does not load any database code.
 

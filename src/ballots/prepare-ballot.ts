@@ -1,5 +1,5 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { listBalances } from '#src/credits/list-balances.ts';
+import { listBalances } from '#src/credits/quadratic-credits.ts';
 import type { Executor } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { RefusalCase } from '#src/http/refusals.ts';

@@ -14,9 +14,8 @@ import { hasVoted, refusalError } from '#src/voters/eligibility.ts';
 import { participantsOf, visitorKey } from '#src/voters/voter-identity.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { listBalances } from './list-balances.ts';
 import { findQuadraticPosition, NO_OFFER, priceOf } from './offer.ts';
-import { type CreditCheckout, viewBalance } from './quadratic-credits.ts';
+import { type CreditCheckout, listBalances, viewBalance } from './quadratic-credits.ts';
 
 /**
  * The first call of a credit purchase (contract, "Quadratic credit checkout body").

@@ -11,7 +11,6 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { requirePlan } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
-import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
@@ -21,12 +20,12 @@ import type { VoteCaller } from '#src/voting-events/access.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
 import { takesLoopback } from '#src/voting-events/event-mail.ts';
 import { startCreditPurchase } from './buy-credits.ts';
-import { listBalances } from './list-balances.ts';
 import { findQuadraticPosition, purchaseIssues } from './offer.ts';
 import {
   balanceView,
   creditCheckoutBody,
   creditsQuery,
+  listBalances,
   optionsView,
   viewBalance,
   viewOptions,
@@ -81,7 +80,7 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
       const { positionId, visitorId } = c.get('query');
       const offer = findQuadraticPosition(definition, positionId)?.position.quadraticTopUp;
       if (offer == null || row.paymentProvider === null) throw notFound();
-      return answer(c, ok(viewOptions(positionId, visitorId, row.paymentProvider, offer, amountInMainUnit)));
+      return answer(c, ok(viewOptions(positionId, visitorId, row.paymentProvider, offer)));
     },
   );
   router.on(

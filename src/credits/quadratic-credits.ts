@@ -1,5 +1,7 @@
+import { and, eq } from 'drizzle-orm';
 import { z } from 'zod';
 import type { QuadraticTopUp } from '#src/ballot-definition/types.ts';
+import type { Executor } from '#src/database/client.ts';
 import { listShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import {
@@ -10,10 +12,11 @@ import {
   returnUrlField,
   voterIdField,
 } from '#src/http/fields.ts';
+import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
 import type { PayerNeed } from '#src/payment-providers/provider.ts';
 import { pick } from '#src/platform/pick.ts';
-import { visitorIdField } from '#src/voters/voter-identity.ts';
-import type { CreditBalance } from './list-balances.ts';
+import { visitorIdField, visitorKey } from '#src/voters/voter-identity.ts';
+import { creditBalances } from './tables.ts';
 
 /** Both parameters are required (contract, "Public voting endpoints"). */
 export const creditsQuery = z.strictObject({ positionId: idField(), visitorId: visitorIdField() });
@@ -128,6 +131,21 @@ export const optionsView = z
   });
 type OptionsView = z.output<typeof optionsView>;
 
+type CreditBalance = Pick<typeof creditBalances.$inferSelect, 'base' | 'purchased' | 'held' | 'spent'>;
+
+/** A visitor's balances by position; a position without any change of credits has no entry. */
+export async function listBalances(
+  executor: Executor,
+  votingEventId: string,
+  visitorId: string,
+): Promise<Map<string, CreditBalance>> {
+  const rows = await executor
+    .select()
+    .from(creditBalances)
+    .where(and(eq(creditBalances.votingEventId, votingEventId), eq(creditBalances.visitorId, visitorKey(visitorId))));
+  return new Map(rows.map((row) => [row.positionId, row]));
+}
+
 /** A visitor's credits on a position (completions 4.10). Available credits are neither spent nor held. */
 export function viewBalance(
   positionId: string,
@@ -147,18 +165,17 @@ export function viewBalance(
   };
 }
 
-/** What a visitor may buy (completions 4.10). @param mainUnit an amount in the currency's main unit */
+/** What a visitor may buy (completions 4.10). */
 export function viewOptions(
   positionId: string,
   visitorId: string,
   provider: string,
   offer: QuadraticTopUp,
-  mainUnit: (amountMinor: number, currency: string) => number,
 ): OptionsView {
   const common = { positionId, visitorId, provider, currency: offer.currency };
   if (offer.pricingModel === 'ratio') {
     return { ...common, ...pick(offer, ['pricingModel', 'pricePerCreditMinor', 'minCredits', 'maxCredits']) };
   }
-  const tiers = offer.tiers.map((tier) => ({ ...tier, amount: mainUnit(tier.amountMinor, offer.currency) }));
+  const tiers = offer.tiers.map((tier) => ({ ...tier, amount: amountInMainUnit(tier.amountMinor, offer.currency) }));
   return { ...common, pricingModel: offer.pricingModel, tiers };
 }

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Database, isAway } from '#src/database/client.ts';
-import { MINUTE_MS, MOST_CLOCK_DIFFERENCE_MS, monotonicMs, systemClock } from '#src/platform/clock.ts';
+import { HOUR_MS, MINUTE_MS, MOST_CLOCK_DIFFERENCE_MS, monotonicMs, systemClock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { orLate, within } from '#src/platform/within.ts';
 import { type AnyJob, GivenUp, type JobGroup, type JobRun, type RecurringJob } from './queue.ts';
-import { readSchedule } from './schedule.ts';
 
 /** How many jobs of a group run at a time. */
 export const JOB_PLACES: Readonly<Record<JobGroup, number>> = { mails: 5, deletions: 2, payments: 3, other: 4 };
@@ -291,6 +290,24 @@ class Runner implements JobRunner {
       }
     }
   }
+}
+
+const SCHEDULE = /^(?:\*\/(?<every>\d+)|(?<minute>\d+|\*)) (?<hour>\d+|\*) \* \* \*$/;
+
+/** Parses a schedule of `RecurringJob`. @returns the next time after a given time, both in Unix ms @throws RangeError for a bad schedule */
+export function readSchedule(schedule: string): (afterMs: number) => number {
+  const { every, minute, hour } = SCHEDULE.exec(schedule)?.groups ?? {};
+  if (hour === undefined) throw new RangeError(`no schedule: ${schedule}`);
+  const isMet = (ms: number): boolean => {
+    const [minutes, hours] = [Math.floor(ms / MINUTE_MS) % 60, Math.floor(ms / HOUR_MS) % 24];
+    const isMinute = every === undefined ? minute === '*' || minutes === Number(minute) : minutes % Number(every) === 0;
+    return isMinute && (hour === '*' || hours === Number(hour));
+  };
+  return (afterMs) => {
+    let ms = (Math.floor(afterMs / MINUTE_MS) + 1) * MINUTE_MS;
+    while (!isMet(ms)) ms += MINUTE_MS;
+    return ms;
+  };
 }
 
 /**

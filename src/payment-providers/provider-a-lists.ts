@@ -1,9 +1,8 @@
 import type ProviderClient from 'stripe';
 import { z } from 'zod';
 import { PROVIDER_A_MONEY } from './currencies.ts';
-import { type ListedPayment, type ListedReversal, type OddRow, oddRow } from './provider.ts';
+import { ATTEMPT_PARAMETER, type ListedPayment, type ListedReversal, type OddRow, oddRow } from './provider.ts';
 import { balanceSchema, feeOf, readAnswer } from './provider-a-state.ts';
-import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 const LISTED_AT_ONCE = 100;
 

@@ -1,6 +1,7 @@
 import ProviderClient from 'stripe';
 import { z } from 'zod';
 import {
+  ATTEMPT_PARAMETER,
   isLiveKey,
   type MessageTarget,
   type ProviderCredentials,
@@ -8,7 +9,6 @@ import {
   type WebhookVerdict,
 } from './provider.ts';
 import { readAnswer } from './provider-a-state.ts';
-import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 const SIGNATURE_HEADER = 'stripe-signature';
 /** Maximum age of a signature: without a limit, an intercepted message could be replayed for ever. */

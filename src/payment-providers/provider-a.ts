@@ -7,6 +7,8 @@ import { PROVIDER_A_MONEY } from './currencies.ts';
 import {
   type AccountDescription,
   type AdapterOptions,
+  ATTEMPT_PARAMETER,
+  appendAttempt,
   type CheckoutHandle,
   type CheckoutPage,
   type CheckoutRequest,
@@ -30,7 +32,6 @@ import {
 import { listAll, listPaymentsA, listReversalsA } from './provider-a-lists.ts';
 import { readAnswer, readOpenedSession, readRefundObject, readSession } from './provider-a-state.ts';
 import { readMessageTargets, verifyWebhookA } from './provider-a-webhook.ts';
-import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 
 const NAME = 'provider_a';
 const DEFAULT_BASE_URL = 'https://api.stripe.com';

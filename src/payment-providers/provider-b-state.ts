@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
+  ATTEMPT_PARAMETER,
   answerReader,
   isAttemptId,
   type ListedPayment,
@@ -14,7 +15,6 @@ import {
   type RefundResult,
 } from './provider.ts';
 import { parseKeepingIds } from './provider-b-http.ts';
-import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 const idSchema = z.union([z.string().min(1), z.int()]).transform(String);
 /** Amounts are numbers, in refunds also text. */

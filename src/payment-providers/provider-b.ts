@@ -5,6 +5,8 @@ import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
   type AccountDescription,
   type AdapterOptions,
+  ATTEMPT_PARAMETER,
+  appendAttempt,
   type CheckoutHandle,
   type CheckoutPage,
   type CheckoutRequest,
@@ -39,7 +41,6 @@ import {
   readTransaction,
 } from './provider-b-state.ts';
 import { verifyWebhookB } from './provider-b-webhook.ts';
-import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 
 const NAME = 'provider_b';
 const DEFAULT_BASE_URL = 'https://api.paystack.co';

@@ -6,10 +6,10 @@ import { operation } from '#src/http/operation.ts';
 import { readStrangersBody } from '#src/http/read-body.ts';
 import { answer } from '#src/http/send.ts';
 import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
-import type { CheckoutPage } from '#src/payment-providers/provider.ts';
+import { appendAttempt, type CheckoutPage } from '#src/payment-providers/provider.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
-import { appendAttempt } from '#src/payment-providers/return-url.ts';
 import { invalidField, notFound } from '#src/platform/errors.ts';
+import { html } from '#src/reference/html.ts';
 import { findAttemptById, isOpen } from './attempt-repository.ts';
 import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
@@ -82,19 +82,15 @@ export async function rehearsePayment(deps: PaymentDeps, id: string, outcome: Ou
     });
 }
 
-const escapeHtml = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
-
-const BUTTONS =
-  '<p><button name="outcome" value="pay">Pay</button> <button name="outcome" value="fail">Fail</button> <button name="outcome" value="cancel">Cancel</button></p>';
+const BUTTONS = html`<p><button name="outcome" value="pay">Pay</button> <button name="outcome" value="fail">Fail</button> <button name="outcome" value="cancel">Cancel</button></p>`;
 
 function page({ title, price, isOpen, returnUrl, cancelUrl }: RehearsedPayment): Answer {
   const form = isOpen
-    ? `<form method="post">${BUTTONS}</form>`
-    : '<p>This payment has ended. You can close this page.</p>';
-  const text = `<!doctype html>
+    ? html`<form method="post">${BUTTONS}</form>`
+    : html`<p>This payment has ended. You can close this page.</p>`;
+  const { text } = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><title>Rehearsal of a payment</title></head>
-<body><main><h1>Rehearsal of a payment</h1><p>This is a rehearsal: no money is taken, and no payment provider hears of it.</p><p>${escapeHtml(title)}: ${escapeHtml(price)}</p>${form}</main></body></html>
+<body><main><h1>Rehearsal of a payment</h1><p>This is a rehearsal: no money is taken, and no payment provider hears of it.</p><p>${title}: ${price}</p>${form}</main></body></html>
 `;
   // Browsers also check the redirect after a form against `form-action`.
   const onward = [returnUrl, cancelUrl].flatMap((url) => (url === null ? [] : [new URL(url).origin]));

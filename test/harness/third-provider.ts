@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { createMoneyRules } from '#src/payment-providers/currencies.ts';
 import {
   type AdapterOptions,
+  appendAttempt,
   type CheckoutHandle,
   failureOf,
   isAttemptId,
@@ -19,7 +20,6 @@ import {
   type RefundRequest,
   type RefundResult,
 } from '#src/payment-providers/provider.ts';
-import { appendAttempt } from '#src/payment-providers/return-url.ts';
 
 // A provider that exists for tests alone: it needs nothing of the payer, counts in whole euros, and names orders.
 

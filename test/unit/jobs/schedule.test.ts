@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readSchedule } from '#src/jobs/schedule.ts';
+import { readSchedule } from '#src/jobs/run-jobs.ts';
 
 const at = (text: string): number => Date.parse(`2026-11-26T${text}Z`);
 const nextOf = (schedule: string, after: string): string =>
