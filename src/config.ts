@@ -212,10 +212,7 @@ function readSettings<Schema extends z.ZodObject>(schema: Schema, environment: E
   return Object.fromEntries(Object.keys(schema.shape).map((name) => [camel(name), found[name]])) as Read<Schema>;
 }
 
-/**
- * Reads the settings from the environment.
- * @throws ConfigError with one line that names the bad setting, but not its value, which may be a secret.
- */
+/** @throws ConfigError with one line that names the bad setting, but not its value, which may be a secret */
 export function readConfig(environment: Environment = process.env): Config {
   const read = readSettings(environmentSchema, environment);
   const { databaseRequireStandby, secretKey, nodeEnv, ...settings } = read;

@@ -107,10 +107,7 @@ async function stopWorker(worker: Worker): Promise<void> {
   clearTimeout(late);
 }
 
-/**
- * Serves with several forked processes on one port, and replaces a process that dies. The first of them runs the jobs.
- * Resolves once all listen.
- */
+/** Serves with forked processes on one port; the first runs the jobs. Replaces a process that dies. */
 export async function serveWithMany(config: Config, prepared: Prepared, say: (line: string) => void): Promise<Service> {
   if (sharesPortInKernel(config.port)) await requireFreePort(config);
   const workers = new Map<number, Worker>();

@@ -19,10 +19,7 @@ import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { checkKeyFolders, checkPlaces } from '#src/voting-events/check-ballot-keys.ts';
 import { markFirst } from '#src/voting-events/key-places.ts';
 
-/**
- * All checks of a database and its keys, for the start and for `doctor`. Writes nothing.
- * @param now this machine's clock, Unix milliseconds
- */
+/** All checks for the start and for `doctor`. Writes nothing. @param now this machine's clock, Unix milliseconds */
 export async function checkStart(config: Config, url: string, now: () => number): Promise<Finding[]> {
   try {
     const server = await checkServer(url, now, config.requireStandby);
@@ -78,10 +75,7 @@ export async function prepareStart(
   });
 }
 
-/**
- * Checks that a process that runs jobs can write to DATA_DIR, where it stores its last checkpoints.
- * @throws the file system's error
- */
+/** A process that runs jobs stores checkpoints in DATA_DIR. @throws the file system's error if it cannot */
 async function requireWritable({ dataDir, worker }: Config): Promise<void> {
   if (!worker) return;
   await mkdir(dataDir, { recursive: true });

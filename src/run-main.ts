@@ -88,10 +88,7 @@ async function start(given: Config): Promise<Running> {
   }
 }
 
-/**
- * Runs the service until it is asked to stop, or another build is to serve the database. Exit status 0 after a clean stop, 1
- * if it could not start or is replaced.
- */
+/** Runs until asked to stop or replaced by another build. Exit status 0 after a clean stop, otherwise 1. */
 export async function runMain(read: () => Config): Promise<void> {
   try {
     // Listen for signals before the start: a stop during the start then waits for its end and shuts down cleanly.

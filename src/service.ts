@@ -260,10 +260,7 @@ function watchDatabase(deps: Deps, url: string, work: BackgroundWork, onReplaced
   });
 }
 
-/**
- * Serves requests, and runs jobs if this process is configured to. Call after the migration of the database.
- * @param recurring the scheduled jobs
- */
+/** Serves requests, and runs jobs if configured to. Call after the migration. @param recurring the scheduled jobs */
 export async function startService(
   deps: Deps,
   databaseUrl: string,

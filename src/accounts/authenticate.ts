@@ -43,10 +43,7 @@ export class Authenticator {
     this.#deps = deps;
   }
 
-  /**
-   * @param mayAsk whether the database may be queried for a key that was not valid recently
-   * @throws ApiError `unauthorized`
-   */
+  /** @param mayAsk whether the database may be asked about a key not valid lately @throws ApiError `unauthorized` */
   async authenticate(authorization: string | undefined, mayAsk: () => boolean = () => true): Promise<Caller> {
     const key = BEARER.exec(authorization ?? '')?.[1];
     if (key === undefined || !isWellFormedApiKey(key)) throw unauthorized();

@@ -1,9 +1,6 @@
 import { databaseErrorCode } from './client.ts';
 
-/**
- * Whether an error means that the database is down, because no server listens or answers: the next try would fail too. The loss of
- * a single connection is not such an error.
- */
+/** Whether no server listens or answers, so that the next try fails too. A single lost connection does not count. */
 function isDatabaseUnanswering(fault: unknown): boolean {
   if (databaseErrorCode(fault) === '57P03') return true;
   for (let error = fault; error instanceof Error; error = error.cause) {

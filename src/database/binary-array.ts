@@ -20,10 +20,7 @@ function bytesOf(type: ElementType, element: ArrayElement): number {
   return type === 'jsonb' ? 1 + bytes : bytes;
 }
 
-/**
- * Encodes an array parameter in PostgreSQL's binary format, which pg sends unchanged. The text format would double bytea in
- * hexadecimal, search every element for quotes, and make the server parse all of it.
- */
+/** Encodes an array in PostgreSQL's binary format: text would double bytea, and search each element for quotes. */
 export function binaryArray(type: ElementType, elements: readonly ArrayElement[]): Buffer {
   const lengths = elements.map((element) => bytesOf(type, element));
   const length = lengths.reduce((sum, bytes) => sum + LENGTH_BYTES + bytes, HEAD_BYTES);

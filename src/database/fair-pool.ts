@@ -36,10 +36,7 @@ export class FairPool extends pg.Pool {
     return this.#places.waiting;
   }
 
-  /**
-   * While the database gives no answer, every caller is refused at once: a request that waits for a second connection after the
-   * first would be answered later than the 2 s of completions 1.6.
-   */
+  /** While the database is silent, callers are refused at once: two waits would exceed 2 s (completions 1.6). */
   setSilent(isSilent: boolean): void {
     this.#isSilent = isSilent;
     if (isSilent) this.#places.refuseWaiting();

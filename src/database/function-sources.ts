@@ -44,18 +44,12 @@ export interface FunctionSource {
   readonly hash: string;
 }
 
-/**
- * A statement ends after its quoted body, or with the `;` after a body that is one expression. A `REVOKE` that follows belongs
- * to it.
- */
+/** A statement ends after its quoted body or, without one, with its `;`. A `REVOKE` that follows belongs to it. */
 const STATEMENT =
   /^CREATE OR REPLACE FUNCTION (\w+)\((?:(?!\$\$|;).)*(?:\$\$.*?\$\$)?;\n(?:REVOKE ALL ON FUNCTION [^;]*;\n)?/gms;
 const COMMENT_OR_BLANK = /^(?:--.*)?\n/gm;
 
-/**
- * Parses the functions of one source file. Functions are not overloaded: a name alone identifies a function.
- * @throws Error for a file that holds anything but functions and comments
- */
+/** Parses the functions of a file, which have distinct names. @throws Error for anything but functions and comments */
 export function parseFunctions(file: string, text: string): FunctionSource[] {
   const rest = text.replace(STATEMENT, '').replace(COMMENT_OR_BLANK, '');
   if (rest !== '') throw new Error(`${file} holds more than functions: ${rest.split('\n')[0]}`);
@@ -83,10 +77,7 @@ interface Installed {
   readonly mark: string | null;
 }
 
-/**
- * Each function carries a COMMENT with the hash of its source and the digest of the definition that the source produced. The
- * comment needs no table, disappears with the function, and reveals a change by hand.
- */
+/** Each function's COMMENT: hash of its source, digest of the definition made of it. It reveals a change by hand. */
 const MARK = /^voting-service ([0-9a-f]{16}) ([0-9a-f]{32})$/;
 
 const INSTALLED = `

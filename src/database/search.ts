@@ -20,10 +20,7 @@ const SLACK_MS = 60_000;
 /** The latest time that an ID can hold: nine characters of five bits. */
 const LAST_ID_MS = 2 ** 45 - 1;
 
-/**
- * Selects rows created in a time window, ends included. IDs begin with the time, so that the index by ID finds even old rows.
- * @param prefix with which the table's IDs begin
- */
+/** Rows created in a time window, ends included. IDs begin with the time, so the index by ID finds even old rows. */
 export function createdWithin(
   table: { readonly id: Column; readonly createdAt: Column },
   prefix: string,

@@ -9,10 +9,7 @@ const MAINTAIN_SINCE = 170_000;
 /** Logs that already warned that the role may not vacuum: once per process. */
 const informed = new WeakSet<Log>();
 
-/**
- * Vacuums tables, one after another, outside of any transaction. Skips tables that are locked, for example by another vacuum.
- * Tables that the role may not vacuum are left to autovacuum, and the log warns once.
- */
+/** Vacuums unlocked tables. The log warns once if the role may not vacuum some, which are left to autovacuum. */
 export async function vacuumTables(db: Database, log: Log, tables: readonly string[]): Promise<void> {
   const { rows } = await db.$client.query<{ name: string }>(
     `SELECT c.relname AS name FROM unnest($1::text[]) AS t (name) JOIN pg_class c ON c.oid = to_regclass('public.' || t.name)

@@ -139,10 +139,7 @@ async function start(home: string, lock: HomeLock, log: Say, durable: boolean): 
   };
 }
 
-/**
- * Starts the service's own PostgreSQL, creating its database at the first start, and keeps it running until `stop`.
- * @throws EmbeddedDatabaseInUse when another process runs it.
- */
+/** Starts the service's own PostgreSQL and keeps it running until `stop`. @throws EmbeddedDatabaseInUse */
 export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const dataDir = path.resolve(options.dataDir);
   const home = await openHome(dataDir, options.log);

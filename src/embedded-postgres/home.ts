@@ -89,10 +89,7 @@ export async function openHome(dataDir: string, log: (message: string) => void):
   return await makeHomeElsewhere(dataDir, beside, user, log);
 }
 
-/**
- * The account that runs PostgreSQL for a home: the owner of its data, or a chosen account before the first start.
- * @throws if this process cannot act as that account; the message says what to do.
- */
+/** The account that runs PostgreSQL for a home: the owner of its data, else a chosen one. @throws with what to do */
 export async function serverUserOf(home: string): Promise<ServerUser | undefined> {
   const cluster = clusterFolder(home);
   if (!(await exists(cluster))) return chooseServerUser();

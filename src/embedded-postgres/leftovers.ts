@@ -80,10 +80,7 @@ async function stopAll(cluster: Cluster, server: number): Promise<void> {
   throw new Error(`processes of an earlier PostgreSQL server still use ${cluster.folder} and cannot be ended`);
 }
 
-/**
- * Ends server processes of this cluster that a crashed run left, so that another server can start. The caller holds the
- * home's lock, so no living service owns these processes.
- */
+/** Ends servers of this cluster that a crashed run left: the caller holds the home's lock, so no service owns them. */
 export async function stopLeftovers(cluster: Cluster, log: (message: string) => void): Promise<void> {
   const server = Number.parseInt((await readPidFile(cluster))[0] ?? '', 10);
   if (!Number.isInteger(server)) return;

@@ -161,10 +161,7 @@ async function shutDown(child: ChildProcess, ended: Promise<string>): Promise<vo
   await ended;
 }
 
-/**
- * Starts the server on a cluster that no process uses, and waits until it takes connections.
- * @throws PortTaken when something else listens on the port; an Error with the end of the server's log otherwise.
- */
+/** Starts the server and waits for it to take connections. @throws PortTaken; an Error with the end of its log */
 export async function launchServer(settings: ServerSettings, port: number): Promise<Server> {
   const serverLog = await openLog(settings);
   const options = Object.entries(configuration(settings, port)).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

@@ -7,10 +7,7 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/**
- * The whole environment of PostgreSQL's processes: a `PGPORT`, `TZ` or `LD_LIBRARY_PATH` of the user who starts the service
- * must not change how its database behaves.
- */
+/** The whole environment of PostgreSQL's processes: a user's variables, such as `TZ`, must not change the database. */
 export const SERVER_ENVIRONMENT: NodeJS.ProcessEnv = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 /** Accounts to try first; the machine's other accounts follow. */
@@ -49,10 +46,7 @@ export function canRun(program: string, args: readonly string[], user: ServerUse
 export const canEnter = (folder: string, user: ServerUser | undefined): boolean =>
   canRun('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], user);
 
-/**
- * The account for a new database: undefined (this process's own) unless this process is root, as whom PostgreSQL refuses to run.
- * Each account is tried, because a container may not map its ID.
- */
+/** The account for a new database; undefined for this process's own. For root, the first that can run programs. */
 export function chooseServerUser(): ServerUser | undefined {
   if (!runsAsRoot()) return undefined;
   const user = unprivilegedAccounts().find((account) => canRun('/bin/sh', ['-c', 'exit 0'], account));

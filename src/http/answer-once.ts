@@ -28,10 +28,7 @@ async function settle(c: RequestContext, fault: unknown, settleError: SettleErro
   );
 }
 
-/**
- * Makes a change in one transaction with its claim and its stored answer: a crash leaves none of them behind.
- * @throws ApiError 429 if other changes of the account leave no place within 2 s
- */
+/** Makes a change in one transaction with claim and stored answer. @throws ApiError 429 without a place within 2 s */
 export async function change(c: RequestContext, effect: (tx: Transaction) => Promise<Answer>): Promise<Response> {
   const { db, idempotency, changed } = c.get('service');
   const request = c.get('repeatable');
@@ -58,10 +55,7 @@ export async function change(c: RequestContext, effect: (tx: Transaction) => Pro
   }
 }
 
-/**
- * Makes a change of several transactions. A retry with the same Idempotency-Key continues where the first run stopped.
- * @throws ApiError 429 if other changes of the account leave no place within 2 s
- */
+/** Makes a change of several transactions, which a retry continues. @throws ApiError 429 without a place within 2 s */
 export async function changeInSteps(
   c: RequestContext,
   work: (claim: Claim | undefined) => Promise<Answer>,

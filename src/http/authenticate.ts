@@ -32,10 +32,7 @@ export function addressOf(direct: string, forwarded: string | undefined, trustPr
 
 /** Turns an Authorization header into a caller. */
 export interface Authentication {
-  /**
-   * @param mayAsk whether the database may be asked about a key that is not cached
-   * @throws ApiError `unauthorized`, also if the database may not be asked
-   */
+  /** @param mayAsk whether the database may be asked about a key not cached @throws ApiError `unauthorized` */
   authenticate(authorization: string | undefined, mayAsk: () => boolean): Promise<Caller>;
   /** The account of a recently valid key, from memory alone; undefined if the key is not in it. */
   accountOf(authorization: string): string | undefined;
@@ -45,10 +42,7 @@ export interface Authentication {
 export const STRANGER = '';
 
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 30;
-/**
- * Key look-ups in the database that an address still gets after too many failures. They let a valid key that is not cached pass, and
- * bound the cost of a flood of invented keys.
- */
+/** Key look-ups that an address still gets after too many failures, so that a valid key that is not cached passes. */
 const ASKED_ALL_THE_SAME_PER_MINUTE = 30;
 
 /** Limits wrong keys per address. A valid key in the cache always passes, even if many wrong keys come from its address. */

@@ -38,10 +38,7 @@ export const cursorField = () =>
     .optional()
     .describe('The `nextCursor` of the page before, unchanged.');
 
-/**
- * A cursor holds the key of the last row and a MAC over that key and its list (account, list, filters): a cursor of another
- * list, or a changed or guessed cursor, is refused.
- */
+/** The key of the last row, and a MAC over key and list (account, filters): a cursor of another list is refused. */
 export function encodeCursor(secrets: Secrets, list: string, after: string): string {
   const body = Buffer.from(after, 'utf8');
   return Buffer.concat([secrets.mac('cursor', `${list}\n${after}`).subarray(0, MAC_BYTES), body]).toString('base64url');

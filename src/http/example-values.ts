@@ -1,7 +1,4 @@
-/**
- * The names that all examples of the API document share, so that they form one story: an event with one position, its
- * candidates, a voter, a visitor. A test puts real ones in their place and sends the examples.
- */
+/** Names that all examples of the API document share: they form one story. A test sends them with real names. */
 export const EXAMPLE = {
   event: 'evt_01m8wz3q0r9k2v7h4n6t1c',
   eventCode: 'CLUB2026',

@@ -44,10 +44,7 @@ export interface Stay {
 /** At this multiple of `MOST_PRESSURE`, requests of every account are refused. */
 const AT_ALL = 2;
 
-/**
- * Refuses requests under overload before any work is done for them, so that admitted requests are answered in time. Accounts with
- * at least the average number of requests under way are refused first.
- */
+/** Refuses requests under overload before any work. Accounts with at least the average under way are refused first. */
 export class Load {
   readonly #countWaiting: () => number;
   /** How many requests each account has under way. A request counts once authentication knows its account. */
@@ -75,11 +72,7 @@ export class Load {
     return { waiting: this.#countWaiting(), underWay: this.#underWay, delayMs };
   }
 
-  /**
-   * Admits a request, or refuses it.
-   * @param accountOf the account, if it is known without the database; called under pressure only
-   * @throws ApiError 500 `internal`, reason `overloaded`, with `Retry-After`
-   */
+  /** @param accountOf called under pressure only; undefined if unknown @throws ApiError 500, reason `overloaded` */
   enter(urgency: Urgency, accountOf: () => string | undefined): Stay {
     const [now, most] = [this.pressure(), MOST_PRESSURE[urgency]];
     const share = Math.max(now.waiting / most.waiting, now.underWay / most.underWay, now.delayMs / most.delayMs);

@@ -22,10 +22,7 @@ import {
 import { RequestLife } from './request-life.ts';
 import { parseRequestTarget } from './request-target.ts';
 
-/**
- * Prepares every request, whatever its answer will be: request ID, security headers of the answer, parsed target.
- * @param secure served over HTTPS: answers carry Strict-Transport-Security
- */
+/** Prepares every request: its ID, security headers, parsed target. @param secure adds Strict-Transport-Security */
 export function startRequest(service: Service, newRequestId: () => string, secure: boolean): MiddlewareHandler<Env> {
   return async (c, next) => {
     const { rawHeaders, url, socket } = c.env.incoming;
@@ -46,17 +43,10 @@ export function startRequest(service: Service, newRequestId: () => string, secur
   };
 }
 
-/**
- * Mounted after the operations of a fixed path that another route with a parameter also matches: other methods of the fixed
- * path get 400, so that `GET /voters/batch` does not look for a voter `batch`.
- */
+/** Mounted after a fixed path that a parameter also matches: `GET /voters/batch` gets 400, and finds no voter. */
 export const noOtherMethod: MiddlewareHandler<Env> = async (_c, next) => next();
 
-/**
- * Finds the operation of a request.
- * @param operations called only after all routes are mounted
- * @throws ApiError 404 for an unknown address, 400 with `Allow` for another method
- */
+/** @param operations called once all routes are mounted @throws ApiError 404, or 400 with `Allow` for another method */
 export function findOperation(
   { router }: Hono<Env>,
   operations: () => ReadonlyMap<RouterRoute, Operation>,
@@ -185,10 +175,7 @@ export const checkHeaders: MiddlewareHandler<Env> = (c, next) => {
   return next();
 };
 
-/**
- * Finds the resource that the path names (404 if the caller may not see it) and checks the caller's role in it (403). Both
- * errors come before those of the body (completions 1.6).
- */
+/** Finds the resource in the path (404) and checks the caller's role in it (403), before the body (completions 1.6). */
 export function findTarget<Target>(
   find: (c: RequestContext) => Promise<Target>,
 ): MiddlewareHandler<Env & { Variables: { target: Target } }> {
@@ -200,10 +187,7 @@ export function findTarget<Target>(
   };
 }
 
-/**
- * Checks that the plan includes the features that the body uses, before the body is validated (completions 1.6).
- * @param check throws ApiError 403 `plan_feature`
- */
+/** Checks the features that a body uses, before its validation. @param check throws ApiError 403 `plan_feature` */
 export function requirePlan<Target>(
   check: (target: Target, raw: JsonObject) => void,
 ): MiddlewareHandler<Env & { Variables: { target: Target } }> {

@@ -80,10 +80,7 @@ export function readRequestBody(
   });
 }
 
-/**
- * Writes a body into an unlinked file, which disappears with the request. Bodies that arrive or wait for their turn then take no
- * memory, so that many of them cannot hold up another request.
- */
+/** Writes a body into an unlinked file, so that bodies that arrive or wait for their turn take no memory. */
 async function storeRequestBody(c: RequestContext, maxBytes: number): Promise<StoredBody & { handle: FileHandle }> {
   const { bodyFolder } = c.get('service');
   await mkdir(bodyFolder, { recursive: true });

@@ -22,10 +22,7 @@ export function ownRequestId(rawHeaders: readonly string[]): string | undefined 
   return values.length === 1 && only !== undefined && REQUEST_ID.test(only) ? only : undefined;
 }
 
-/**
- * The Idempotency-Key of a request, or undefined if none was sent.
- * @throws ApiError `bad_request` when it is not 1 to 255 visible ASCII characters, or was sent twice.
- */
+/** The Idempotency-Key, if sent. @throws ApiError `bad_request` unless it is 1 to 255 visible ASCII characters, once */
 export function parseIdempotencyKey(rawHeaders: readonly string[]): string | undefined {
   const values = valuesOf(rawHeaders, 'idempotency-key');
   const [only] = values;

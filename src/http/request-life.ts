@@ -20,10 +20,7 @@ export const createLeases = () => ({
   costlyReads: limited({ perAccount: 2, maxWaiting: 50 }),
   /** Costly reads while the event loop is late: one at a time, and the accounts take turns. */
   readsOfLateLoop: limited({ perAccount: 1, inAll: 1, maxWaiting: 50, maxWaitMs: 10_000 }),
-  /**
-   * Changes by organizers, and voters' registrations. Fewer than there are connections: changes of one event wait for its lock,
-   * each on a connection that the casts of other accounts need.
-   */
+  /** Changes by organizers, and registrations. Few: a change that waits for its event's lock occupies a connection. */
   changes: limited({ perAccount: 4, maxWaiting: 200 }),
   /** Changes in the database. Changes of one event wait for its lock: more per account would only block other accounts. */
   changeTurns: limited({ perAccount: 2, inAll: 6, maxWaiting: 200 }),

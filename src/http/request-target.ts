@@ -49,10 +49,7 @@ function decodeQuery(query: string): [string, string][] {
   });
 }
 
-/**
- * The last parsed target: each request parses its target twice, before and within the app, and in a busy service most requests
- * are about the same event.
- */
+/** The last parsed target. Each request parses its target twice, and most requests are about the same event. */
 let last: { readonly text: string; readonly target: RequestTarget } | undefined;
 
 /** Parses like `takeApart`, but returns the last object again if the text is the last one. */

@@ -35,10 +35,7 @@ function withoutWrapping(schema: z.core.$ZodType): z.core.$ZodType {
   return wrapped ? withoutWrapping(schema.unwrap()) : schema;
 }
 
-/**
- * The parts of a value with a valid shape. An entry of a list keeps its index.
- * @param lost faults of parts that cannot be stored, whatever their shape
- */
+/** The parts with a valid shape; an entry keeps its index. @param lost faults of parts that cannot be stored */
 export function soundParts(
   schema: z.core.$ZodType,
   raw: unknown,

@@ -41,10 +41,7 @@ export function defineJob<Payload>(job: Job<Payload>): Job<Payload> {
   return job;
 }
 
-/**
- * An error that a retry would not change: the job fails at once. The message is stored and shown to operators, and must contain
- * no address and no secret.
- */
+/** An error that no retry changes: the job fails at once. Operators see the message: no address or secret in it. */
 export class GivenUp extends Error {}
 
 interface EnqueueOptions {

@@ -310,10 +310,7 @@ export function readSchedule(schedule: string): (afterMs: number) => number {
   };
 }
 
-/**
- * Runs jobs until stopped; a failing job is retried with growing pauses.
- * @param db a pool with connections to spare for the queue, so that running jobs cannot use up all of them
- */
+/** Runs jobs until stopped. @param db has connections to spare, so that running jobs leave some to the queue */
 export async function runJobs(
   db: Database,
   log: Log,

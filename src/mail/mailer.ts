@@ -84,10 +84,7 @@ export interface Mailer {
 
 const ENCODED_WORD_BYTES = 45;
 
-/**
- * Encodes a subject that contains `=?`. nodemailer sends ASCII unencoded, and a mail program would decode a text that looks like
- * an encoded word, and show another text.
- */
+/** Encodes a subject with `=?`: nodemailer sends it as it is, and a mail program would decode it to another text. */
 function subjectText(subject: string): string {
   if (!subject.includes('=?')) return subject;
   const words: string[] = [];

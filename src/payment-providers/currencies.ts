@@ -11,10 +11,7 @@ function currencyList(text: string): string[] {
   return text.split(' ');
 }
 
-/**
- * Decimals of a lowercase currency code in ISO 4217, which define the unit of `amountMinor`.
- * @throws RangeError if the code is not three lowercase letters.
- */
+/** Decimals of a lowercase code in ISO 4217: they define the unit of `amountMinor`. @throws RangeError */
 export function currencyDecimals(currency: string): number {
   if (!/^[a-z]{3}$/.test(currency)) throw new RangeError('a currency is three lowercase letters');
   return OTHER_DECIMALS.get(currency) ?? 2;

@@ -90,10 +90,7 @@ function signedAt(header: string): number | null {
   return time !== undefined && times.length === 1 && /^\d{1,12}$/.test(time) ? Number(time) : null;
 }
 
-/**
- * Whether provider_a sent these bytes to this business, within the last five minutes.
- * @param nowMs the time by the service's clock; by default the library would use the process's clock
- */
+/** Whether provider_a sent these bytes in the last five minutes. @param nowMs by the service's clock */
 export function verifyWebhookA(
   credentials: ProviderCredentials,
   rawBody: Uint8Array,

@@ -91,10 +91,7 @@ function transportFailure(fault: unknown): PaymentProviderUnavailable {
   return new PaymentProviderUnavailable(NAME, late ? 'timeout' : 'network');
 }
 
-/**
- * Speaks JSON with provider_b.
- * @param timeoutMs for the whole exchange, from the connection to the last byte.
- */
+/** Speaks JSON with provider_b. @param timeoutMs for the whole exchange, from the connection to the last byte. */
 export function createProviderBHttp(baseUrl: string, timeoutMs: number): ProviderBHttp {
   const [root = ''] = /^.*[^/]/s.exec(baseUrl) ?? [];
   if (!/^https?:$/.test(new URL(root).protocol)) throw new RangeError('the address of provider_b is http or https');

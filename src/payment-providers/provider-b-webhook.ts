@@ -45,10 +45,7 @@ function textOrNull(value: string | number | null | undefined): string | null {
   return value === null || value === undefined || value === '' ? null : String(value);
 }
 
-/**
- * Events have no ID, so the key is made of type, reference and the object's ID. Without reference and ID, a digest of the
- * body replaces them.
- */
+/** Events have no ID: the key is type, reference and the object's ID, or type and a digest of the body. */
 function eventKeyOf({ event, data }: ProviderEvent, rawBody: Uint8Array): string {
   const parts = Array.isArray(data)
     ? []

@@ -130,10 +130,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     }
   }
 
-  /**
-   * Reads a list page by page until a page has nothing new, because the provider may return fewer rows than requested. Its API
-   * calls the page size `perPage` or `per_page`.
-   */
+  /** Reads page by page until nothing is new: pages may be short. The API names the size `perPage` or `per_page`. */
   async function* listPages(
     secretKey: string,
     path: string,

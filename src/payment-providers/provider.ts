@@ -21,10 +21,7 @@ export interface AccountDescription {
   readonly livemode: boolean;
 }
 
-/**
- * All input for creating a provider's page. It is stored before the call, so that a retry sends the same bytes: provider_a refuses
- * a known idempotency key with a different request.
- */
+/** Everything for a provider's page. Stored before the call: provider_a refuses a known key with a changed request. */
 export interface CheckoutRequest {
   readonly attemptId: string;
   /** Made by `referenceFor`. */
@@ -168,11 +165,7 @@ export interface PaymentRefunds {
 const byHope = (refunds: readonly RefundResult[]): RefundResult[] =>
   refunds.toSorted((left, right) => REFUND_WEIGHT[left.kind] - REFUND_WEIGHT[right.kind]);
 
-/**
- * Summarises a payment's refunds. The refund nearest to success counts, because failed tries before a successful refund do not
- * matter.
- * @param amountMinor what was paid
- */
+/** The refund nearest to success counts: failed tries before it do not matter. @param amountMinor what was paid */
 export function summariseRefunds(refunds: readonly RefundResult[], amountMinor: number): PaymentRefunds {
   const sizeOf = (refund: RefundResult): number => refund.amountMinor ?? amountMinor;
   const [single] = byHope(refunds.filter((refund) => sizeOf(refund) >= amountMinor));
@@ -251,10 +244,7 @@ export interface ProviderKind {
   connect(options: AdapterOptions): PaymentProvider;
 }
 
-/**
- * One hosted-checkout provider. Every call may throw `PaymentProviderUnavailable` (try again) or
- * `PaymentProviderRefused` (the same call will be refused again).
- */
+/** A hosted-checkout provider. Calls may throw `PaymentProviderUnavailable` (try again) or `PaymentProviderRefused`. */
 export interface PaymentProvider {
   readonly name: string;
   readonly money: MoneyRules;
@@ -408,10 +398,7 @@ export function paymentMismatch(payment: ProviderPayment, expected: ExpectedPaym
 /** Name of the attempt's ID in return URLs and in the providers' metadata. */
 export const ATTEMPT_PARAMETER = 'paymentAttemptId';
 
-/**
- * The URL that a payer returns to, with `paymentAttemptId` appended. Query and fragment keep their exact text: a URL object
- * would re-encode them and so break signed URLs.
- */
+/** A return URL with `paymentAttemptId`. Query and fragment keep their text: a URL object would break signed URLs. */
 export function appendAttempt(returnUrl: string, attemptId: string): string {
   const hash = returnUrl.indexOf('#');
   const address = hash === -1 ? returnUrl : returnUrl.slice(0, hash);

@@ -27,10 +27,7 @@ import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { settlePayment } from './settle-payment.ts';
 
-/**
- * Calls to the provider of one business, over all processes: well below the providers' limits for a merchant, who may use the
- * account for other things too.
- */
+/** Calls for one business over all processes: below the provider's limit, which the merchant needs for other things. */
 const CALLS_PER_MINUTE = 600;
 const BURST = 60;
 /** Part of the budget that mere reads may not use, for requests that begin or finish a payment. */
@@ -185,10 +182,7 @@ const WEIGHT: Readonly<Record<ProviderState['kind'], number>> = {
 
 const refusals = (state: ProviderState): number => ('refused' in state && state.refused ? 1 : 0);
 
-/**
- * The relevant states of an attempt's pages, each of which may be paid: all payments and reversals, or else the one state
- * from which a payment is most likely.
- */
+/** All payments and reversals of an attempt's pages, or else the one state from which a payment is most likely. */
 async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<ProviderState[]> {
   // The process died before it requested a page: no provider knows the attempt, and it cannot be paid.
   if (attempt.pages === 0) return [{ kind: 'missing' }];

@@ -21,10 +21,7 @@ import { orNotFound } from '#src/platform/errors.ts';
 import type { AttemptStatus, PaymentAttempt, PaymentPurpose } from './payment.ts';
 import { paymentAttempts } from './tables.ts';
 
-/**
- * All transitions of a payment attempt (completions 7.1): for each status, the statuses that precede it. `moveAttempt` enforces
- * them, so that a late or repeated message cannot move an attempt backwards.
- */
+/** The statuses that precede each status (completions 7.1): a late or repeated message moves no attempt backwards. */
 const ALLOWED_FROM: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = {
   created: [],
   /** The provider made a page. From `pending` too: concurrent calls may each have requested a page. */
@@ -131,10 +128,7 @@ export const findAttemptByRequest = (
   return firstOf(attemptsWhere(executor, eq(paymentAttempts.votingEventId, votingEventId), isSame));
 };
 
-/**
- * Moves an attempt to a status; undefined if `ALLOWED_FROM` does not permit it from the present status.
- * No other statement changes a status.
- */
+/** The only statement that changes a status; undefined if `ALLOWED_FROM` does not permit it from the present status. */
 export async function moveAttempt(
   executor: Executor,
   ref: AttemptRef,

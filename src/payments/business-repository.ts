@@ -78,10 +78,7 @@ export async function setReady(executor: Executor, id: string, ready: boolean, a
   return (await executor.update(paymentBusinesses).set({ ready, updatedAt: atMs }).where(isOther)).rowCount === 1;
 }
 
-/**
- * Takes the right to ask the provider about a business's account, at most once in `everyMs` over all processes.
- * @returns null if the caller may ask, otherwise when the provider was last asked
- */
+/** Takes the right to ask about an account, once in `everyMs` over all processes. @returns null, or the last time */
 export async function takeCheck(executor: Executor, id: string, everyMs: number): Promise<number | null> {
   const { checkedAt } = paymentBusinesses;
   const isDue = or(isNull(checkedAt), lte(checkedAt, sql`${nowMs} - ${everyMs}::bigint`));

@@ -56,10 +56,7 @@ export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts
   }
 }
 
-/**
- * The state of a payment whose price was refunded without the fees that the payer bore: the provider still reports such a payment
- * as successful.
- */
+/** A payment refunded without the fees that its payer bore: the provider still reports it as successful. */
 const priceIsBack = (
   { id, amountMinor, currency, paidAt, feeMinor }: PaymentAttempt,
   { providerPaymentId, reference }: BackPayment,
@@ -93,10 +90,7 @@ async function listBackPayments(
   return [...payments, { providerPaymentId, reference, sinceMs: attempt.createdAt, row: undefined, isBack }];
 }
 
-/**
- * Stores a partial refund by the merchant. The contract voids ballots only for a full refund (completions 7.4): after a partial
- * refund the ballot counts, the credits stay, and the rest is revenue of the event.
- */
+/** Stores a partial refund. Only a full refund voids a ballot (completions 7.4): the rest is revenue of the event. */
 async function noteParts(
   deps: PaymentDeps,
   ref: PaymentAttempt,

@@ -100,11 +100,7 @@ export async function refreshBusiness(
   return orNotFound(updated);
 }
 
-/**
- * Disconnects a business, so that it takes no new payments. Its keys stay, because earlier payments are still settled and
- * refunded.
- * @throws ApiError 409 `business_linked` while an event is linked to it
- */
+/** Its keys stay, because earlier payments are still settled and refunded. @throws ApiError 409 `business_linked` */
 export async function disconnectBusiness(deps: BusinessDeps, id: string): Promise<void> {
   const nowMs = deps.clock.now();
   await inTransaction(deps.db, async (tx) => {

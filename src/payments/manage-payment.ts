@@ -63,11 +63,7 @@ export async function refundPaymentByHand(
   return attempt;
 }
 
-/**
- * Closes a case that a person has settled: the service requests no refund of it any more, and `listOwed` leaves it out. The audit
- * trail keeps the note.
- * @throws ApiError 409 `nothing_to_settle`
- */
+/** Closes a case that a person has settled: no more refund is requested. @throws ApiError 409 `nothing_to_settle` */
 export async function settleByHand(
   tx: Transaction,
   deps: RecordDeps,

@@ -12,17 +12,11 @@ export interface Fulfilled {
   readonly confirmationCode?: string;
 }
 
-/**
- * What a payment buys. Declared here; the folders of ballots, candidate registrations and credits each implement it, and
- * `fulfilments.ts` collects them.
- */
+/** What a payment buys. Ballots, candidate registrations and credits implement it; `fulfilments.ts` collects them. */
 interface Fulfilment {
   /** Status of the first answer; every later answer has status 200. */
   readonly firstStatus: 200 | 201;
-  /**
-   * Gives what was paid for, in the transaction that marks the attempt fulfilled.
-   * @throws ApiError if a rule refuses it now, such as for a closed event or a second vote: the payment is then refunded
-   */
+  /** Gives what was paid for, in the transaction of `fulfilled`. @throws ApiError if a rule refuses: it is refunded */
   fulfil(tx: Transaction, attempt: PaymentAttempt, paidAtMs: number): Promise<Fulfilled>;
   /** Checks the rules of `fulfil` without giving anything. @throws ApiError as `fulfil` does */
   check(tx: Transaction, attempt: PaymentAttempt): Promise<void>;

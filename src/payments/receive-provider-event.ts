@@ -190,10 +190,7 @@ async function attemptOfReference(deps: PaymentDeps, event: ProviderEvent): Prom
   return deps.payments.of(business).attemptOfReference(event.reference);
 }
 
-/**
- * Matches a message again that named an unknown attempt when it came: after a recovery, the database may know the attempt.
- * @throws as `askProvider` and `checkRefunds`
- */
+/** Matches a message again whose attempt was unknown: after a recovery, the database may know it. */
 export async function matchAgain(deps: PaymentDeps, event: ProviderEvent): Promise<void> {
   await isApplied(deps, event);
 }

@@ -70,10 +70,7 @@ const LONGEST_WAIT_MS = 72 * HOUR_MS;
 const PASSING: ReadonlySet<unknown> = new Set(['event_not_open', 'event_closed', 'insufficient_credits']);
 const mayPass = (refusal: ApiError): boolean => PASSING.has(refusal.details?.['reason']);
 
-/**
- * Ends a paid attempt without a second call. Locks the attempt before its event, as a second call does, so that the two cannot
- * deadlock, and the first to lock decides.
- */
+/** Ends a paid attempt without a second call. Locks attempt, then event, as that call does, to avoid deadlocks. */
 async function endPaid(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void> {
   const waits = await inTransaction(deps.db, async (tx) => {
     const locked = await lockAttempt(tx, attempt);

@@ -36,10 +36,7 @@ export async function recordPayment(
   await recordEvent(tx, deps, { type: `payment.${fact}`, data, change });
 }
 
-/**
- * Publishes once that a person has to look at the money of an attempt, and reopens a settled case (completions 7.4).
- * Call with the attempt locked.
- */
+/** Publishes once that a person has to look at an attempt's money; reopens a settled case. Call with it locked. */
 export async function raiseAttention(
   tx: Transaction,
   deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,

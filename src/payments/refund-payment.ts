@@ -61,10 +61,7 @@ export const OWED: readonly Refund['status'][] = ['due', 'pending', 'attention',
 
 const LOST_AT_ONCE = 500;
 
-/**
- * Owed refunds without a job that will request them, because the job used all its tries or is gone; oldest first. Jobs are found
- * by their keys.
- */
+/** Owed refunds whose job, found by its key, used all its tries or is gone; oldest first. */
 async function listLostRefunds(executor: Executor): Promise<RefundRef[]> {
   const key = sql`refund_job_key(${paymentRefunds.attemptId}, ${paymentRefunds.providerPaymentId})`;
   return executor
@@ -139,10 +136,7 @@ export async function giveBack(
   await tx.execute(sql`SELECT give_back(${votingEventId}, ${id}, ${providerPaymentId}, ${reference})`);
 }
 
-/**
- * Stores that the payer has the money back; repeated reports change nothing. A fulfilled attempt stays fulfilled, but its ballot,
- * candidate or credits are taken back, as far as possible.
- */
+/** The payer has the money back: takes back what it bought, as far as possible. Repeated reports change nothing. */
 export async function markRefunded(
   tx: Transaction,
   deps: PaymentDeps,

@@ -57,10 +57,7 @@ export async function readRehearsedPayment(deps: Pick<PaymentDeps, 'db'>, id: st
   };
 }
 
-/**
- * Settles an attempt of a rehearsal in place of its provider. An attempt that has ended stays unchanged.
- * @throws ApiError 404 unless the ID is of an attempt of a running rehearsal
- */
+/** Settles an attempt in place of its provider, unless it has ended. @throws ApiError 404 without a rehearsal */
 export async function rehearsePayment(deps: PaymentDeps, id: string, outcome: Outcome): Promise<void> {
   const attempt = await requireAttempt(deps, id);
   if (!isOpen(attempt.status)) return;

@@ -24,10 +24,7 @@ const LOOK_BACK_MS = 120 * DAY_MS;
 /** Payments for ended attempts are searched this far back, so that the next sweeps make up for a missed sweep. */
 const LATE_PAYMENTS_MS = 3 * DAY_MS;
 
-/**
- * Makes up for lost webhooks: compares the refunds, disputes and late payments that each provider lists with the stored attempts,
- * and asks the provider about each attempt that differs (completions 7.2).
- */
+/** Makes up for lost webhooks: asks about each attempt that differs from its provider's lists (completions 7.2). */
 export async function sweepPayments(deps: PaymentDeps): Promise<void> {
   const nowMs = await readNow(deps.db);
   for (const event of await listUnmatchedEvents(deps.db))

@@ -35,10 +35,7 @@ export const paymentBusinesses = pgTable(
   (table) => [index('payment_businesses_account').on(table.accountId, table.id)],
 );
 
-/**
- * One attempt to pay for one thing. No foreign key to the event: a payment for an event that is deleted afterwards must still be
- * refunded.
- */
+/** One attempt to pay for one thing. No foreign key: a payment of a deleted event must still be refunded. */
 export const paymentAttempts = pgTable(
   'payment_attempts',
   {

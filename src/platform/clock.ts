@@ -27,10 +27,7 @@ export class ClockDrift {
     return this.#right;
   }
 
-  /**
-   * @param differenceMs this machine's clock less the database's
-   * @returns whether this measurement has changed the verdict
-   */
+  /** @param differenceMs this machine's clock less the database's @returns whether the verdict has changed */
   look(differenceMs: number): boolean {
     const right = Math.abs(differenceMs) <= MOST_CLOCK_DIFFERENCE_MS;
     this.#others = right === this.#right ? 0 : this.#others + 1;

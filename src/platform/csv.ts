@@ -18,10 +18,7 @@ export function guardFormulas(text: string): string {
   return FORMULA_START.test(text) ? `'${within}` : within;
 }
 
-/**
- * A cell of RFC 4180. Text is always quoted, with formulas guarded. With `figure`, a text that is a number is neither quoted nor
- * guarded, so that it keeps its minus sign.
- */
+/** A cell of RFC 4180: text is quoted and guarded. With `figure`, a number as text is neither, and keeps its sign. */
 export function csvCell(value: string | number | boolean | null | undefined, figure = false): string {
   if (value === undefined || value === null || value === '') return '';
   const text = String(value);

@@ -38,10 +38,7 @@ export class KeyFolders {
   readonly main: string;
   readonly copies: readonly string[];
 
-  /**
-   * @param main created if it is missing
-   * @param copies never created: a missing folder means that its disk is not mounted
-   */
+  /** @param main created if missing @param copies never created: a missing folder is a disk that is not mounted */
   constructor(main: string, copies: readonly string[] = []) {
     this.main = main;
     this.copies = copies;
@@ -82,10 +79,7 @@ export class KeyFolders {
     }
   }
 
-  /**
-   * The content of a file from the first folder whose copy passes `isRight`; undefined if there is none.
-   * @returns a buffer that the caller must wipe; rejected contents are wiped here
-   */
+  /** The first copy that passes `isRight`, if any; the caller must wipe it. Rejected contents are wiped here. */
   async read(name: string, isRight: (content: Buffer) => boolean): Promise<Buffer | undefined> {
     for (const folder of this.all) {
       const content = await readBytes(path.join(folder, name)).catch(() => undefined);

@@ -49,10 +49,7 @@ function readable(): DestinationStream {
   return pretty({ translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true });
 }
 
-/**
- * Logs JSON lines, or readable lines if standard output is a terminal. Callers pass allow-listed fields only, so nothing needs
- * redaction.
- */
+/** JSON lines, or readable lines on a terminal. Callers pass allow-listed fields only, so nothing needs redaction. */
 export function createLog(
   level: string,
   destination: DestinationStream | undefined = process.stdout.isTTY ? readable() : undefined,

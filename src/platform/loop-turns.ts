@@ -60,10 +60,7 @@ export class Pauses {
   }
 }
 
-/**
- * Yields all rows of a list, read a page at a time, so that memory holds one page however long the list is.
- * @param read returns up to `limit` rows with IDs greater than `after`, which is empty at first
- */
+/** All rows of a list, held a page at a time. @param read returns up to `limit` rows after an ID, empty at first */
 export async function* inPages<Row extends { readonly id: string }>(
   limit: number,
   read: (after: string, limit: number) => Promise<readonly Row[]>,

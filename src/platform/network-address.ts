@@ -87,10 +87,7 @@ export function isRefusedAddress(address: string): boolean {
   return refused.check(bare, 'ipv6') || isRefusedTunnel(bare);
 }
 
-/**
- * The key under which requests of an address are counted; undefined for a text that is no address. An IPv6 client usually has
- * all 2^64 addresses of its network, so they count together.
- */
+/** The key by which an address is counted, if it is one. The 2^64 addresses of an IPv6 network count together. */
 export function countedAddress(text: string): string | undefined {
   const address = text.split('%')[0] ?? '';
   if (isIPv4(address)) return address;

@@ -8,10 +8,7 @@ export type DecidingRow = readonly [table: string, ...columns: (string | number 
 
 const macOf = (mac: Buffer): Buffer => mac.subarray(0, MAC_BYTES);
 
-/**
- * A MAC of a row under the service's secret key, which is not in the database: SQL alone cannot forge a row that permits something
- * (completions 6.7). 4 bytes of the key's ID, then 16 bytes of the MAC.
- */
+/** A row's MAC, so that SQL alone cannot forge the row (completions 6.7): 4 bytes of the key's ID, 16 of the MAC. */
 export const tagOfRow = (secrets: Secrets, row: DecidingRow): Buffer =>
   Buffer.concat([Buffer.from(secrets.id, 'hex'), macOf(secrets.mac('row-tag', JSON.stringify(row)))]);
 

@@ -88,10 +88,7 @@ export interface Secrets {
   seal(plain: string | Uint8Array, place: SealedPlace): string;
   /** Encrypts like `seal`, but returns bytes: the ID of the key, then nonce, ciphertext and tag. */
   sealBytes(plain: string | Uint8Array, place: SealedPlace): Buffer;
-  /**
-   * Decrypts a value that the service stored, as text or as bytes. Throws and raises an alarm if the value was changed or moved, or
-   * was encrypted under a key that is not listed.
-   */
+  /** Decrypts a stored value. Throws and raises an alarm if it was changed or moved, or its key is not listed. */
   open(sealed: string | Buffer, place: SealedPlace): Buffer;
   /** Decrypts input from outside: undefined, and no alarm, if this service did not encrypt it. */
   openForeign(sealed: string | Buffer, place: SealedPlace): Buffer | undefined;
@@ -159,10 +156,7 @@ const splitBytes = (sealed: Buffer): [id: string, bytes: Buffer] => [
   sealed.subarray(KEY_ID_BYTES),
 ];
 
-/**
- * @param masters the current key first, then the keys it replaced, which still decrypt earlier values
- * @param onUnreadable called with the place of a stored value that could not be decrypted
- */
+/** @param masters the current key, then the keys it replaced @param onUnreadable called with a stored value's place */
 export function createSecrets(
   masters: readonly Uint8Array[],
   onUnreadable: (place: SealedPlace) => void = () => undefined,

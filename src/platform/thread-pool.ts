@@ -60,10 +60,7 @@ export class ThreadPool {
   readonly #turns = new Turns();
   #spareTimer: NodeJS.Timeout | undefined;
 
-  /**
-   * @param data what the threads read as `workerData`
-   * @param leases limits the orders that wait or run; no limit when left out
-   */
+  /** @param data the threads' `workerData` @param leases limits waiting and running orders; none when left out */
   constructor(limits: PoolLimits, data: unknown, leases?: Leases) {
     this.#limits = limits;
     this.#data = data;

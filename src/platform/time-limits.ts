@@ -1,7 +1,4 @@
-/**
- * Every time limit of the service, in milliseconds. An inner limit is shorter than the limits around it, so that the
- * innermost code, which knows the cause, reports the error.
- */
+/** All time limits, in ms. An inner limit is shorter than those around it: the innermost code knows the cause. */
 export const TIME_LIMITS = {
   /** From the first byte of a request, or from the beginning of the connection if no byte comes. */
   requestHeadersMs: 5_000,

@@ -7,10 +7,7 @@ export const whose = new AsyncLocalStorage<string>();
 /** Accounts whose last turn is remembered; a forgotten account counts as one that never had a turn. */
 const REMEMBERED = 4_000;
 
-/**
- * Gives the next turn to the account whose last turn is longest ago: an account with few requests gets the next free place, however
- * many requests other accounts send.
- */
+/** The account whose last turn is longest ago is next, however many requests other accounts send. */
 export class Turns {
   readonly #last = new RecentMap<number>(REMEMBERED);
   #turn = 0;

@@ -28,10 +28,7 @@ const PLAIN_HOST = /^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*(?::[1-9]\d{0,3})?$/;
 const HOST = /^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 const PORT = /:\d+$/;
 
-/**
- * Whether a Host header names a host that a URL can have, written as a URL would write it: `127.1` and `0x7f.1` are
- * other spellings of an address, and two readers may take them for two hosts.
- */
+/** Whether a Host is written as a URL would write it: `127.1` is an address that two readers may take for two hosts. */
 function isHost(value: string): boolean {
   if (PLAIN_HOST.test(value)) return true;
   if (!HOST.test(value)) return false;

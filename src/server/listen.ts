@@ -219,10 +219,7 @@ class HttpServer {
     void this.#handle(request, response);
   }
 
-  /**
-   * Node could not parse the connection further. Earlier requests on it are answered first: an error in their place could
-   * report an accepted ballot as refused.
-   */
+  /** Answers earlier requests first: an error in their place could report an accepted ballot as refused. */
   #refuseConnection(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (this.#refused.has(socket)) return;
     this.#refused.add(socket);
@@ -294,10 +291,7 @@ class HttpServer {
   }
 }
 
-/**
- * Checks that a port is free: with `reusePort`, the sockets would silently share it with another service that sets it too.
- * @throws the error of listening on a port in use
- */
+/** With `reusePort`, another service could silently share the port. @throws the error of a port in use */
 export async function requireFreePort({ port, host }: { readonly port: number; readonly host: string }): Promise<void> {
   const probe = createSocketServer().listen({ port, host, exclusive: true });
   await once(probe, 'listening');

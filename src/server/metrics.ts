@@ -5,10 +5,7 @@ import { StartRefused } from '#src/database/check-server.ts';
 import type { ObservedRequest } from '#src/http/errors.ts';
 import type { Hold } from '#src/http/loop-watch.ts';
 
-/**
- * All alarms: problems that a person must look at. Each is logged at level `error` with the field `alarm`, begins at 0 in the
- * metric `voting_alarms_total`, and has a row in docs/operations.md.
- */
+/** All alarms: logged at `error` as `alarm`, counted in `voting_alarms_total`, explained in docs/operations.md. */
 export const ALARMS = [
   'ballot_key_kept',
   'ballot_key_missing',
@@ -97,11 +94,7 @@ const LABELLED: readonly (readonly [name: string, help: string, label: string, N
     ],
   ];
 
-/**
- * The metrics of this process (completions 9.5).
- * @param read reads the figures for a scrape
- * @param version of the service
- */
+/** The metrics of this process (completions 9.5). @param read reads the figures for a scrape */
 export function createMetrics(read: () => Promise<Readings>, version: string): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: PREFIX });

@@ -44,10 +44,7 @@ export function refusalResponse(error: ApiError, service: RefusingService): Resp
   return new Response(body, { status, headers });
 }
 
-/**
- * Ends a connection, but goes on reading what the peer still sends for a moment: closing with unread bytes resets the
- * connection, and the peer would lose the answer.
- */
+/** Ends a connection, but reads on for a moment: closing with unread bytes would reset it, and lose the answer. */
 export function closeAfter(socket: Duplex, lastWords?: string): void {
   socket.end(lastWords);
   socket.resume();

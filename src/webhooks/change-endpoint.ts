@@ -33,10 +33,7 @@ const OLD_SECRET_MS = DAY_MS;
 /** Most secrets that sign one message, including the present one. */
 const MOST_SECRETS = 5;
 
-/**
- * Creates an endpoint (contract, "Webhook endpoint management").
- * @throws ApiError 422 `plan_limit`
- */
+/** Creates an endpoint (contract, "Webhook endpoint management"). @throws ApiError 422 `plan_limit` */
 export async function createEndpoint(
   tx: Transaction,
   deps: EndpointDeps,

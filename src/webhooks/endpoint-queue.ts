@@ -76,10 +76,7 @@ export class EndpointQueue {
     this.mayHaveMore = due.length >= asked;
   }
 
-  /**
-   * Drops the waiting deliveries if the endpoint changed (URL, secret, status) or was deleted since they were read.
-   * @param version the present version; undefined if the endpoint is disabled or deleted
-   */
+  /** Drops deliveries read before a change of the endpoint. @param version undefined if it is disabled or deleted */
   check(version: number | undefined): void {
     if (this.waiting.every(({ endpointVersion }) => endpointVersion === version)) return;
     this.waiting = [];

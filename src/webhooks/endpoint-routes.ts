@@ -41,10 +41,7 @@ interface SeenEvent {
   readonly role: Role;
 }
 
-/**
- * Finds the event that a code or ID names, if the account may see it. `src/app.ts` passes the function, because this folder may
- * not import src/voting-events.
- */
+/** Finds an event that the account may see. `src/app.ts` passes it: this folder may not import src/voting-events. */
 type FindSeenEvent<Found> = (accountId: string, reference: string) => Promise<Found>;
 
 const withSecret = ({ endpoint, secret }: EndpointWithSecret) => ({ ...viewEndpoint(endpoint), secret });

@@ -90,10 +90,7 @@ class AnswerHandler implements Dispatcher.DispatchHandler {
   }
 }
 
-/**
- * Posts a text and reads the start of the answer. Redirects are not followed.
- * @throws the network error; a `TimeoutError` if the whole exchange took too long
- */
+/** Posts a text and reads the start of the answer, without redirects. @throws the network error, or a `TimeoutError` */
 function postMessage(
   dispatcher: Dispatcher,
   url: string,
@@ -134,10 +131,7 @@ type Resolve = (
 const NAME_TIMEOUT_MS = 1_500;
 const NAME_TRIES = 2;
 
-/**
- * Queries DNS servers directly. The system's `getaddrinfo` runs on the few threads that the whole process shares, and
- * names that never resolve would block these threads.
- */
+/** Asks DNS servers: names that never resolve would block the few threads on which `getaddrinfo` runs. */
 function askNameServers(): Resolve {
   const resolver = new Resolver({ timeout: NAME_TIMEOUT_MS, tries: NAME_TRIES });
   return (hostname, _options, callback) => {
@@ -207,10 +201,7 @@ export interface Poster {
   close(): Promise<void>;
 }
 
-/**
- * @param resolve looks up the names of receivers that must be public; queries DNS servers by default
- * @param exchangeMs how long a whole exchange may take
- */
+/** @param resolve looks up names that must be public; DNS servers by default @param exchangeMs of an exchange */
 export function createPoster(
   reach: WebhookReach,
   resolve: Resolve = askNameServers(),

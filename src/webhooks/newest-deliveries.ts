@@ -38,10 +38,7 @@ export async function listNewestDeliveries(db: Database, limit: number): Promise
   return rows.map(({ delivery }) => delivery);
 }
 
-/**
- * Sends a message to an endpoint again, whatever the status of its delivery; the message keeps its ID.
- * @throws ApiError `not_found`, 409 `endpoint_disabled`
- */
+/** Sends a message again, whatever became of it. @throws ApiError `not_found`, 409 `endpoint_disabled` */
 export async function resendMessage(db: Database, endpointId: string, messageId: string): Promise<void> {
   await inTransaction(db, async (tx) => {
     const { rows } = await tx.execute<{ id: string }>(sql`

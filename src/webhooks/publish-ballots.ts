@@ -11,10 +11,7 @@ const announce = (db: Database, events: readonly string[]): Promise<string[]> =>
 /** Events that one statement processes. */
 export const EVENTS_AT_ONCE = 500;
 
-/**
- * Queues `ballot.confirmed` for every event whose count grew, in case a process was killed before it queued the message. Works in
- * pages, so that no statement takes too long.
- */
+/** Queues `ballot.confirmed` where a count grew, in case a process was killed before. Works in pages. */
 export async function publishAllBallots(db: Database): Promise<void> {
   for (let last: string | undefined = ''; last !== undefined; ) {
     const page: string[] = await valuesOf<string>(

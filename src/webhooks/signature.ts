@@ -14,10 +14,7 @@ export function secretHintOf(secret: string): string {
   return `${SECRET_PREFIX}…${secret.slice(-4)}`;
 }
 
-/**
- * The headers that prove a message's sender: one signature for each secret, in the order of `secrets`.
- * @param timeSeconds the time of this attempt, Unix seconds
- */
+/** The headers that prove a message's sender, one signature for each secret. @param timeSeconds of this attempt */
 export function signMessage(secrets: readonly string[], messageId: string, timeSeconds: number, body: string) {
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');

@@ -60,10 +60,7 @@ function below(path: string, name: string): string {
   return path === '' ? quoted : `${path}.${quoted}`;
 }
 
-/**
- * Parses a text by the grammar of RFC 8259 and the stricter rules of this service, and collects its faults up to the first
- * that makes further parsing impossible.
- */
+/** Parses by RFC 8259 and the stricter rules of this service. Collects faults up to the first that ends parsing. */
 class FaultSearch {
   readonly faults: JsonFault[] = [];
   readonly #text: string;
