@@ -14,17 +14,23 @@ interface Rule {
   readonly retryAfterSeconds?: number;
 }
 
+type More = Pick<Rule, 'reason' | 'retryAfterSeconds'>;
+
 /** If `when` is left out, the message also serves as the text of the API reference. */
 const refusal =
   <Code extends ErrorCode>(code: Code) =>
-  (...[says, when = String(says)]: [says: string, when?: string] | [says: Sentence, when: string]) => ({
-    code,
-    says,
-    when,
+  (
+    ...[says, when = String(says), more = {}]:
+      | [says: string, when?: string | undefined, more?: More]
+      | [says: Sentence, when: string, more?: More]
+  ) => ({
+    ...{ code, says, when, ...more },
   });
 const forbidden = refusal('forbidden');
 const conflict = refusal('conflict');
 const internal = refusal('internal');
+
+const soon = (retryAfterSeconds: number): More => ({ retryAfterSeconds });
 
 const nextRound = (rehearsal: unknown): string =>
   rehearsal === true ? ' Begin the next round of the rehearsal first, or end it.' : '';
@@ -70,27 +76,21 @@ export const REFUSALS = {
       `The result is final: nothing that it shows or depends on can be changed.${nextRound(rehearsal)}`,
     'The 15 minutes after the close are over, or a round of a rehearsal is closed: nothing that the result shows or depends on can be changed.',
   ),
-  roll_closed: {
-    ...conflict(
-      ({ rehearsal }) => `This event is closed: its roll no longer changes.${nextRound(rehearsal)}`,
-      'The event, or the round of its rehearsal, is closed: its roll takes no new voter, and no change of status, weight or group.',
-    ),
-    reason: 'event_closed',
-  },
-  mails_early: {
-    ...conflict(
-      'This event is not open yet. To mail its voters before, schedule it and send `beforeOpening: true`.',
-      'The event is not open yet, and `beforeOpening` is not true; or it is a draft.',
-    ),
-    reason: 'event_not_open',
-  },
-  mails_closed: {
-    ...conflict(
-      'This event is closed: nobody can vote in it any more.',
-      'The event, or the round of its rehearsal, is closed: nobody can vote any more, so that nobody is mailed.',
-    ),
-    reason: 'event_closed',
-  },
+  roll_closed: conflict(
+    ({ rehearsal }) => `This event is closed: its roll no longer changes.${nextRound(rehearsal)}`,
+    'The event, or the round of its rehearsal, is closed: its roll takes no new voter, and no change of status, weight or group.',
+    { reason: 'event_closed' },
+  ),
+  mails_early: conflict(
+    'This event is not open yet. To mail its voters before, schedule it and send `beforeOpening: true`.',
+    'The event is not open yet, and `beforeOpening` is not true; or it is a draft.',
+    { reason: 'event_not_open' },
+  ),
+  mails_closed: conflict(
+    'This event is closed: nobody can vote in it any more.',
+    'The event, or the round of its rehearsal, is closed: nobody can vote any more, so that nobody is mailed.',
+    { reason: 'event_closed' },
+  ),
   group_in_use: conflict('Positions are open to this group alone. Change or delete them first.'),
   code_in_use: conflict('This code is already used by another event.'),
   name_in_use: conflict('This event already has a group of this name.'),
@@ -99,7 +99,7 @@ export const REFUSALS = {
     'Another voter of this event has this e-mail address or voter ID; see `details.field`.',
   ),
   not_an_election: conflict('Polls have no voter keys: send a visitorId.'),
-  letters_under_way: { ...conflict('These letters are still being printed.'), retryAfterSeconds: 5 },
+  letters_under_way: conflict('These letters are still being printed.', undefined, soon(5)),
   already_downloaded: conflict('This file was downloaded, and is gone. Print new letters where they are lost.'),
   letters_dropped: conflict(
     'These letters were not downloaded in time, and are gone. Print new ones.',
@@ -124,47 +124,35 @@ export const REFUSALS = {
     'The payment page ended before anybody paid: it was too late, or the payer had begun another payment.',
   ),
   endpoint_disabled: conflict('This endpoint is switched off. Switch it on first.'),
-  busy: {
-    ...conflict('Another change of this event is under way. Nothing was done. Retry.'),
-    retryAfterSeconds: 1,
-  },
+  busy: conflict('Another change of this event is under way. Nothing was done. Retry.', undefined, soon(1)),
   log_disputed: conflict(
     'The ballot log of this event is not what was signed. Its end can change once the operator has mended it.',
   ),
-  idempotency_in_progress: {
-    ...conflict('A request with this Idempotency-Key is still running.'),
-    retryAfterSeconds: 1,
-  },
+  idempotency_in_progress: conflict('A request with this Idempotency-Key is still running.', undefined, soon(1)),
   not_in_group: { code: 'validation_error', when: 'A position is not open to the group of the voter.' },
   insufficient_credits: {
     code: 'validation_error',
     when: 'The ballot spends more quadratic credits than the visitor has: `details` tells `positionId`, `required` and `available`.',
   },
-  payment_provider_unavailable: {
-    ...internal('The payment provider cannot be asked now. Nothing was charged by this call. Retry.'),
-    retryAfterSeconds: 2,
-  },
+  payment_provider_unavailable: internal(
+    'The payment provider cannot be asked now. Nothing was charged by this call. Retry.',
+    undefined,
+    soon(2),
+  ),
   payment_unavailable: forbidden(
     'The payment provider does not take this payment. The organizer has to look at the payment business.',
     'The payment provider refuses for a reason that the payer cannot mend, or the payment business cannot take payments: the organizer has to look at it.',
   ),
-  ballot_key_unavailable: {
-    ...internal(
-      'The keys of elections cannot be read or written now. Nothing was done. Retry.',
-      'A folder with the keys of elections cannot be read or written: no election opens, none gets voters, and what needs a key that cannot be read is refused. Nothing was done; the call may be repeated after `Retry-After`.',
-    ),
-    retryAfterSeconds: 5,
-  },
-  rows_disagree: {
-    ...internal(
-      'A row that this request depends on was changed from outside of the service, and is not used. The operator was alarmed.',
-      'A row that decides who may vote or change an event, or the API key itself, was changed in the database from outside of the service. It is not used; the alarm is raised, and the event is `disputed`. To mend a voter, delete it and add it again.',
-    ),
-  },
-  overloaded: {
-    ...internal('Too many requests arrive at once. Retry.'),
-    retryAfterSeconds: 1,
-  },
+  ballot_key_unavailable: internal(
+    'The keys of elections cannot be read or written now. Nothing was done. Retry.',
+    'A folder with the keys of elections cannot be read or written: no election opens, none gets voters, and what needs a key that cannot be read is refused. Nothing was done; the call may be repeated after `Retry-After`.',
+    soon(5),
+  ),
+  rows_disagree: internal(
+    'A row that this request depends on was changed from outside of the service, and is not used. The operator was alarmed.',
+    'A row that decides who may vote or change an event, or the API key itself, was changed in the database from outside of the service. It is not used; the alarm is raised, and the event is `disputed`. To mend a voter, delete it and add it again.',
+  ),
+  overloaded: internal('Too many requests arrive at once. Retry.', undefined, soon(1)),
   too_many_at_once: {
     code: 'rate_limited',
     says: 'Too many requests of this account are under way at once. Send them one after another.',
@@ -181,42 +169,27 @@ export const REFUSALS = {
 
 export type RefusalCase = keyof typeof REFUSALS;
 
-/** More specific messages for refusals of the table; code and reason are those of `like`. */
+/** More specific messages for refusals of the table, whose code and reason they have. */
 const WORDINGS = {
-  candidate_registration_closed: {
-    like: 'registration_closed',
-    says: 'Candidates cannot register themselves for this event.',
-  },
-  download_link_outdated: {
-    like: 'download_link_invalid',
-    says: 'This download link is not one that is given out here.',
-  },
-  download_key_ended: {
-    like: 'download_link_expired',
-    says: 'The key that asked for this export is no longer valid.',
-  },
-  openings_before_close: { like: 'openings_not_available', says: 'Ballots are opened after the close.' },
-  openings_before_final: { like: 'openings_not_available', says: 'Ballots are opened once the result is final.' },
-  owner_changes_code: { like: 'role', says: 'Only the owner of an event changes its code.' },
-  delete_needs_force: {
-    like: 'event_has_ballots',
-    says: 'Ballots were confirmed or paid for in this event. To delete it with them, add ?force=true.',
-  },
-  paid_registration: {
-    like: 'event_has_ballots',
-    says: 'A registration that was paid for, or is being paid for, depends on it.',
-  },
-  paid_registrations: { like: 'event_has_ballots', says: 'A registration that was paid for depends on one of them.' },
-  no_contest: { like: 'not_ready', says: 'This event has no position with candidates yet.' },
-  still_draft: { like: 'not_open', says: 'This event is a draft.' },
-  voter_just_added: { like: 'voter_exists', says: 'A voter with this e-mail or voter ID was just added.' },
-  poll_without_keys: { like: 'not_an_election', says: 'Polls have no voter keys.' },
-  sandbox_elsewhere: {
-    like: 'payment_unavailable',
-    says: 'This payment business belongs to the sandbox, which does not run here.',
-  },
-  too_many_ballots: { like: 'overloaded', says: 'Too many ballots arrive at once. Retry.' },
-} as const satisfies Record<string, { readonly like: RefusalCase; readonly says: Sentence }>;
+  candidate_registration_closed: ['registration_closed', 'Candidates cannot register themselves for this event.'],
+  download_link_outdated: ['download_link_invalid', 'This download link is not one that is given out here.'],
+  download_key_ended: ['download_link_expired', 'The key that asked for this export is no longer valid.'],
+  openings_before_close: ['openings_not_available', 'Ballots are opened after the close.'],
+  openings_before_final: ['openings_not_available', 'Ballots are opened once the result is final.'],
+  owner_changes_code: ['role', 'Only the owner of an event changes its code.'],
+  delete_needs_force: [
+    'event_has_ballots',
+    'Ballots were confirmed or paid for in this event. To delete it with them, add ?force=true.',
+  ],
+  paid_registration: ['event_has_ballots', 'A registration that was paid for, or is being paid for, depends on it.'],
+  paid_registrations: ['event_has_ballots', 'A registration that was paid for depends on one of them.'],
+  no_contest: ['not_ready', 'This event has no position with candidates yet.'],
+  still_draft: ['not_open', 'This event is a draft.'],
+  voter_just_added: ['voter_exists', 'A voter with this e-mail or voter ID was just added.'],
+  poll_without_keys: ['not_an_election', 'Polls have no voter keys.'],
+  sandbox_elsewhere: ['payment_unavailable', 'This payment business belongs to the sandbox, which does not run here.'],
+  too_many_ballots: ['overloaded', 'Too many ballots arrive at once. Retry.'],
+} as const satisfies Record<string, readonly [like: RefusalCase, says: Sentence]>;
 
 type Said = { [Name in RefusalCase]: (typeof REFUSALS)[Name] extends { readonly says: Sentence } ? Name : never };
 /** The rules and wordings that have a message. */
@@ -226,11 +199,11 @@ const isWording = (name: RefusalName): name is keyof typeof WORDINGS => Object.h
 
 /** Makes the error: code, message and `details.reason` come from the table. */
 export function refuse(name: RefusalName, details: ErrorDetails = {}): ApiError {
-  const rule: Rule = REFUSALS[isWording(name) ? WORDINGS[name].like : name];
-  const says: Sentence = isWording(name) ? WORDINGS[name].says : (rule.says ?? rule.when);
+  const [like, wording]: readonly [RefusalCase, Sentence?] = isWording(name) ? WORDINGS[name] : [name];
+  const rule: Rule = REFUSALS[like];
+  const says = wording ?? rule.says ?? rule.when;
   const message = typeof says === 'string' ? says : says(details);
-  const reason = rule.reason ?? (isWording(name) ? WORDINGS[name].like : name);
-  return new ApiError(rule.code, message, { reason, ...details }, rule.retryAfterSeconds);
+  return new ApiError(rule.code, message, { reason: reasonOf(like), ...details }, rule.retryAfterSeconds);
 }
 
 /** Cases that are a code alone and carry no `details.reason`. */
