@@ -68,10 +68,7 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
   return drizzle(pool);
 }
 
-/**
- * Says whether the database answers. If not, the pool refuses its callers, and cuts every connection: running queries fail at once
- * and may be retried later, on connections that the pool opens then.
- */
+/** Says whether the database answers. If not, callers are refused, and all connections cut: queries fail at once. */
 export function setSilent({ $client }: Database, isSilent: boolean): void {
   $client.setSilent(isSilent);
   if (!isSilent) return;

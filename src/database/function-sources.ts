@@ -68,7 +68,7 @@ export function readFunctionSources(): FunctionSource[] {
 type Client = Pick<pg.Client, 'query'>;
 
 interface Installed {
-  readonly oid: number;
+  readonly oid: string;
   readonly name: string;
   /** Name with parameter types, as DROP FUNCTION needs it. */
   readonly signature: string;
@@ -87,12 +87,11 @@ const INSTALLED = `
     AND ($1::text IS NULL OR p.proname = $1)`;
 
 async function listInstalled(client: Client, name: string | null = null): Promise<Installed[]> {
-  const { rows } = await client.query<Omit<Installed, 'oid'> & { oid: string }>(INSTALLED, [name]);
-  return rows.map((row) => ({ ...row, oid: Number(row.oid) }));
+  return (await client.query<Installed>(INSTALLED, [name])).rows;
 }
 
-function isAsIn(source: FunctionSource, own: readonly Installed[]): boolean {
-  const [only, ...others] = own;
+function isAsIn(source: FunctionSource, installed: readonly Installed[]): boolean {
+  const [only, ...others] = installed.filter(({ name }) => name === source.name);
   const [, hash, digest] = MARK.exec(only?.mark ?? '') ?? [];
   return others.length === 0 && hash === source.hash && digest === only?.digest;
 }
@@ -100,13 +99,7 @@ function isAsIn(source: FunctionSource, own: readonly Installed[]): boolean {
 /** Names of functions that are missing, differ from their source, or no longer have a source. Changes nothing. */
 export async function listDiffering(client: Client, sources: readonly FunctionSource[]): Promise<string[]> {
   const installed = await listInstalled(client);
-  const changed = sources.filter(
-    (source) =>
-      !isAsIn(
-        source,
-        installed.filter(({ name }) => name === source.name),
-      ),
-  );
+  const changed = sources.filter((source) => !isAsIn(source, installed));
   return [...changed, ...listGone(installed, sources)].map(({ name }) => name);
 }
 

@@ -75,23 +75,16 @@ function requireReplaceable({ schema, empty }: SchemaState, lacking: string, ins
   if (!empty && (schema === undefined || !mayReplace(schema, insists))) throw new SchemaRefused(lacking);
 }
 
-async function applyMigrations(client: pg.Client, migrations: readonly Migration[]): Promise<void> {
-  for (const migration of migrations) await client.query(readMigration(migration));
-}
-
 /** Applies tables, functions, the triggers that call them, and the schema number, in one transaction. */
 async function applyAll(client: pg.Client, { pending }: SchemaState): Promise<void> {
   const sources = readFunctionSources();
+  const applyMigrations = async (after: boolean): Promise<void> => {
+    for (const one of pending) if (one.afterFunctions === after) await client.query(readMigration(one));
+  };
   await client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`);
-  await applyMigrations(
-    client,
-    pending.filter(({ afterFunctions }) => !afterFunctions),
-  );
+  await applyMigrations(false);
   await applyFunctions(client, sources);
-  await applyMigrations(
-    client,
-    pending.filter(({ afterFunctions }) => afterFunctions),
-  );
+  await applyMigrations(true);
   await dropGoneFunctions(client, sources);
   await client.query('DELETE FROM schema_number');
   await client.query('INSERT INTO schema_number (number, digest, newest, migrating) VALUES ($1, $2, $3, false)', [
