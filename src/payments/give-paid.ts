@@ -1,10 +1,9 @@
 import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
-import { moveAttempt } from './attempt-repository.ts';
 import { answerPlace, confirmationCodePlace, type EndReason, type PaymentAttempt } from './payment.ts';
 import type { Fulfilled, PaymentDeps } from './payment-deps.ts';
-import { recordPayment } from './record-payment.ts';
+import { moveAndRecord } from './record-payment.ts';
 import { giveBack } from './refund-payment.ts';
 
 /**
@@ -23,16 +22,13 @@ export async function givePaid(
     return mayPass(fulfilled) ? attempt : cancelAndGiveBack(tx, deps, attempt, endReason(fulfilled));
   }
   const code = fulfilled.confirmationCode;
-  const moved = await moveAttempt(tx, attempt, 'fulfilled', {
+  return moveAndRecord(tx, deps, attempt, 'fulfilled', {
     answer: deps.secrets.seal(JSON.stringify({ data: fulfilled.data }), answerPlace(attempt.id)),
     confirmationCode: code === undefined ? null : deps.secrets.seal(code, confirmationCodePlace(attempt.id)),
     checkAt: null,
     // Attention for a long wait ends with the wait; attention for a partial refund stays.
     attentionAt: attempt.partRefundedMinor > 0 ? attempt.attentionAt : null,
   });
-  if (moved === undefined) throw new Error('a locked attempt could not be fulfilled');
-  await recordPayment(tx, deps, moved, 'fulfilled');
-  return moved;
 }
 
 /** Runs in a savepoint, so that a refusal rolls a partial fulfilment back. */
@@ -73,9 +69,8 @@ export async function cancelAndGiveBack(
   attempt: PaymentAttempt,
   endReason: EndReason,
 ): Promise<PaymentAttempt> {
-  const moved = await moveAttempt(tx, attempt, 'cancelled', { endReason, checkAt: null });
-  if (moved === undefined || moved.providerPaymentId === null) throw new Error('only a paid attempt is given back');
-  await recordPayment(tx, deps, moved, 'cancelled');
+  const moved = await moveAndRecord(tx, deps, attempt, 'cancelled', { endReason, checkAt: null });
+  if (moved.providerPaymentId === null) throw new Error('only a paid attempt is given back');
   await giveBack(tx, moved, moved.providerPaymentId, moved.providerReference ?? '');
   return moved;
 }

@@ -1,7 +1,8 @@
-import { and, asc, eq, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
+import { pick } from '#src/platform/pick.ts';
 import type { EndReason, PaymentAttempt, RefundStatus } from './payment.ts';
 import { paymentAttempts, paymentRefunds } from './tables.ts';
 
@@ -44,15 +45,11 @@ export async function listOwed(executor: Executor, businessId: string): Promise<
     eq(paymentAttempts.votingEventId, paymentRefunds.votingEventId),
     eq(paymentAttempts.id, paymentRefunds.attemptId),
   );
+  const ofRefund = getTableColumns(paymentRefunds);
   const isLate = lte(paymentRefunds.createdAt, sql`${nowMs} - ${DAY_MS}::bigint`);
   const refunds = await executor
     .select({
-      votingEventId: paymentRefunds.votingEventId,
-      attemptId: paymentRefunds.attemptId,
-      providerPaymentId: paymentRefunds.providerPaymentId,
-      reference: paymentRefunds.reference,
-      amountMinor: paymentRefunds.amountMinor,
-      currency: paymentRefunds.currency,
+      ...pick(ofRefund, ['votingEventId', 'attemptId', 'providerPaymentId', 'reference', 'amountMinor', 'currency']),
       refund: paymentRefunds.status,
       endReason: paymentAttempts.endReason,
       sinceMs: paymentRefunds.createdAt,
@@ -73,14 +70,11 @@ export async function listOwed(executor: Executor, businessId: string): Promise<
     .limit(MOST_OWED);
   const others = await executor
     .select({
-      votingEventId: paymentAttempts.votingEventId,
+      ...pick(getTableColumns(paymentAttempts), ['votingEventId', 'providerPaymentId', 'currency', 'endReason']),
       attemptId: paymentAttempts.id,
-      providerPaymentId: paymentAttempts.providerPaymentId,
       reference: paymentAttempts.providerReference,
       amountMinor: paymentAttempts.paidMinor,
-      currency: paymentAttempts.currency,
       refund: sql<null>`NULL`,
-      endReason: paymentAttempts.endReason,
       sinceMs: paymentAttempts.updatedAt,
     })
     .from(paymentAttempts)

@@ -5,12 +5,12 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { nameField } from '#src/http/fields.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { type AttemptRef, lockAttempt, moveAttempt, noteOnAttempt, requireLocked } from './attempt-repository.ts';
+import { type AttemptRef, lockAttempt, noteOnAttempt, requireLocked } from './attempt-repository.ts';
 import { cancelAndGiveBack } from './give-paid.ts';
 import { isStale } from './list-owed.ts';
 import { confirmationCodeOf, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { raiseAttention, recordPayment } from './record-payment.ts';
+import { moveAndRecord, raiseAttention } from './record-payment.ts';
 import { findRefund, giveBack, listRefunds, moveRefund, OWED } from './refund-payment.ts';
 
 export const settleBody = z.strictObject({ note: nameField(500) });
@@ -81,10 +81,8 @@ export async function settleByHand(
   await noteOnAttempt(tx, attempt, { settledAt: nowMs, attentionAt: null, updatedAt: nowMs });
   await record(tx, deps, attempt, 'payment.settled', by, { note });
   // Ends a stale attempt only: a younger attempt that waits for its second call is fulfilled even after a partial refund.
-  if (isStale(attempt, nowMs)) {
-    const ended = await moveAttempt(tx, attempt, 'cancelled', { endReason: 'refunded', checkAt: null });
-    if (ended !== undefined) await recordPayment(tx, deps, ended, 'cancelled');
-  }
+  if (isStale(attempt, nowMs))
+    await moveAndRecord(tx, deps, attempt, 'cancelled', { endReason: 'refunded', checkAt: null });
   return requireLocked(tx, ref);
 }
 

@@ -2,8 +2,8 @@ import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { pick } from '#src/platform/pick.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
-import { noteOnAttempt } from './attempt-repository.ts';
-import { type PaymentAttempt, viewAttempt } from './payment.ts';
+import { moveAttempt, type NewAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { type AttemptStatus, type PaymentAttempt, viewAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
 export type PaymentFact =
@@ -34,6 +34,20 @@ export async function recordPayment(
     after: pick(attempt, ['status', 'purpose', 'amountMinor', 'currency', 'endReason']),
   };
   await recordEvent(tx, deps, { type: `payment.${fact}`, data, change });
+}
+
+/** Moves a locked attempt and publishes its new status. */
+export async function moveAndRecord(
+  tx: Transaction,
+  deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,
+  attempt: PaymentAttempt,
+  status: AttemptStatus & PaymentFact,
+  changes: Partial<NewAttempt>,
+): Promise<PaymentAttempt> {
+  const moved = await moveAttempt(tx, attempt, status, changes);
+  if (moved === undefined) throw new Error(`a locked attempt could not go from ${attempt.status} to ${status}`);
+  await recordPayment(tx, deps, moved, status);
+  return moved;
 }
 
 /** Publishes once that a person has to look at an attempt's money; reopens a settled case. Call with it locked. */

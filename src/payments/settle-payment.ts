@@ -7,18 +7,11 @@ import {
   paymentMismatch,
 } from '#src/payment-providers/provider.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
-import {
-  type AttemptRef,
-  isOpen,
-  moveAttempt,
-  type NewAttempt,
-  noteOnAttempt,
-  requireLocked,
-} from './attempt-repository.ts';
+import { type AttemptRef, isOpen, type NewAttempt, noteOnAttempt, requireLocked } from './attempt-repository.ts';
 import { businessOf } from './business-repository.ts';
 import type { AttemptStatus, EndReason, PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { type PaymentFact, raiseAttention, recordPayment } from './record-payment.ts';
+import { moveAndRecord, raiseAttention, recordPayment } from './record-payment.ts';
 import { findRefund, giveBack, insertRefund, markRefunded, moveRefund, takeBack } from './refund-payment.ts';
 
 /** Life of an attempt whose money is on its way: delayed methods take days, longer than the page lives. */
@@ -84,21 +77,7 @@ async function end(
   changes: Partial<NewAttempt> = {},
 ): Promise<void> {
   if (!isOpen(attempt.status)) return;
-  await moveAndRecord(tx, deps, attempt, status, status, { ...changes, endReason, checkAt: null });
-}
-
-async function moveAndRecord(
-  tx: Transaction,
-  deps: PaymentDeps,
-  attempt: PaymentAttempt,
-  status: AttemptStatus,
-  fact: PaymentFact,
-  changes: Partial<NewAttempt>,
-): Promise<PaymentAttempt> {
-  const moved = await moveAttempt(tx, attempt, status, changes);
-  if (moved === undefined) throw new Error(`a locked attempt could not go from ${attempt.status} to ${status}`);
-  await recordPayment(tx, deps, moved, fact);
-  return moved;
+  await moveAndRecord(tx, deps, attempt, status, { ...changes, endReason, checkAt: null });
 }
 
 async function mismatchOf(
@@ -136,7 +115,7 @@ async function applyPaid(
   if (mismatch !== null) return alarm(tx, deps, attempt, payment, mismatch);
   if (isOpen(attempt.status)) {
     const nowMs = await readNow(tx);
-    await moveAndRecord(tx, deps, attempt, 'succeeded', 'succeeded', {
+    await moveAndRecord(tx, deps, attempt, 'succeeded', {
       ...paidBy(payment, nowMs),
       succeededAt: nowMs,
       checkAt: nowMs + MINUTE_MS,
@@ -231,7 +210,7 @@ async function applyReversed(
     }
     return;
   }
-  const ended = await moveAndRecord(tx, deps, attempt, 'cancelled', 'cancelled', {
+  const ended = await moveAndRecord(tx, deps, attempt, 'cancelled', {
     ...(attempt.providerPaymentId === null ? paidBy(payment, nowMs) : { providerPaymentId }),
     endReason: 'refunded',
     refundedAt: nowMs,
