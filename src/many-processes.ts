@@ -27,15 +27,15 @@ interface Order extends Prepared {
   readonly console: Start | undefined;
 }
 
-/** A message between processes with a new console entry: every process shows the entries of all. */
-interface Relayed {
-  readonly consoleEntry: FeedEntry;
+/** A message between processes. */
+interface Said {
+  /** A new entry of the console: every process shows the entries of all. */
+  readonly consoleEntry?: FeedEntry;
+  /** The port on which the process serves. */
+  readonly port?: number;
+  /** Why another build is to serve the database, so that all processes stop. */
+  readonly replaced?: string;
 }
-
-const entryIn = (message: unknown): FeedEntry | undefined =>
-  typeof message === 'object' && message !== null && 'consoleEntry' in message
-    ? (message as Relayed).consoleEntry
-    : undefined;
 
 /** Ignores the error of a send to a process that has just ended: unhandled, it would end this process. */
 const letGo = (): void => undefined;
@@ -44,9 +44,9 @@ const RESTART_PAUSE_MS = 1_000;
 /** Time until a stopping process is killed. Normally it ends earlier, through its own time limit. */
 const STOP_MS = TIME_LIMITS.stopMs - 1_000;
 
-/** Reports to the first process that another build is to serve the database, so that all processes stop. */
-const sayReplaced = (replaced: string): void => {
-  process.send?.({ replaced }, undefined, undefined, letGo);
+/** Reports to the first process. */
+const report = (said: Said): void => {
+  process.send?.(said, undefined, undefined, letGo);
 };
 
 /** Serves as one of several processes on one port, until it is asked to stop. */
@@ -54,7 +54,7 @@ export async function serveAsOneOfMany(): Promise<void> {
   await serve().catch((fault: unknown) => {
     const refusal = findSchemaRefusal(fault);
     if (refusal === undefined) throw fault;
-    sayReplaced(refusal.message);
+    report({ replaced: refusal.message });
   });
 }
 
@@ -71,18 +71,14 @@ async function serve(): Promise<void> {
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
-  process.send?.({ port: service.port });
-  service.replaced.then(sayReplaced);
+  report({ port: service.port });
+  service.replaced.then((replaced) => report({ replaced }));
 }
 
 function joinConsole(feed: ConsoleFeed | undefined, start: Start): void {
-  feed?.join(start, (consoleEntry) => {
-    const relayed: Relayed = { consoleEntry };
-    process.send?.(relayed, undefined, undefined, letGo);
-  });
-  process.on('message', (message) => {
-    const entry = entryIn(message);
-    if (entry !== undefined) feed?.take(entry);
+  feed?.join(start, (consoleEntry) => report({ consoleEntry }));
+  process.on('message', ({ consoleEntry }: Said) => {
+    if (consoleEntry !== undefined) feed?.take(consoleEntry);
   });
 }
 
@@ -94,9 +90,6 @@ export function endInTime(ms: number): void {
   };
   setTimeout(end, ms).unref();
 }
-
-const fieldOf = (message: unknown, name: 'port' | 'replaced'): unknown =>
-  typeof message === 'object' && message !== null ? Reflect.get(message, name) : undefined;
 
 async function stopWorker(worker: Worker): Promise<void> {
   if (worker.isDead()) return;
@@ -116,7 +109,7 @@ export async function serveWithMany(config: Config, prepared: Prepared, say: (li
   const relay = (from: Worker, consoleEntry: FeedEntry): void => {
     feed?.take(consoleEntry);
     for (const worker of workers.values())
-      if (worker !== from && worker.isConnected()) worker.send({ consoleEntry } satisfies Relayed, letGo);
+      if (worker !== from && worker.isConnected()) worker.send({ consoleEntry } satisfies Said, letGo);
   };
   const replaced = Promise.withResolvers<string>();
   let stopping = false;
@@ -133,19 +126,16 @@ export async function serveWithMany(config: Config, prepared: Prepared, say: (li
       }, RESTART_PAUSE_MS);
     });
     await new Promise<void>((resolve, reject) => {
-      worker.on('message', (message: unknown) => {
-        const entry = entryIn(message);
-        if (entry !== undefined) relay(worker, entry);
-        const reason = fieldOf(message, 'replaced');
-        if (typeof reason === 'string') {
+      worker.on('message', (said: Said) => {
+        if (said.consoleEntry !== undefined) relay(worker, said.consoleEntry);
+        if (said.replaced !== undefined) {
           stopping = true;
-          replaced.resolve(reason);
-          reject(new SchemaRefused(reason));
+          replaced.resolve(said.replaced);
+          reject(new SchemaRefused(said.replaced));
         }
-        const listening = fieldOf(message, 'port');
-        if (typeof listening !== 'number') return;
-        for (const consoleEntry of feed?.entries() ?? []) worker.send({ consoleEntry } satisfies Relayed, letGo);
-        port = listening;
+        if (said.port === undefined) return;
+        for (const consoleEntry of feed?.entries() ?? []) worker.send({ consoleEntry } satisfies Said, letGo);
+        port = said.port;
         resolve();
       });
       worker.once('exit', () => reject(new Error('a process ended before it served')));
