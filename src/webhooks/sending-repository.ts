@@ -190,7 +190,7 @@ export async function noteFailedAttempt(
  * @param afterEndpoint each call processes the next endpoint after this ID that has deliveries
  * @returns the endpoint and the number of deleted deliveries; undefined after the last endpoint
  */
-export async function dropDeliveries(
+async function dropDeliveries(
   executor: Executor,
   afterEndpoint: string,
   beforeMs: number,
@@ -215,10 +215,6 @@ export async function dropDeliveries(
   return row === undefined ? undefined : { ...row, dropped: Number(row.dropped) };
 }
 
-export async function dropHolds(executor: Executor): Promise<void> {
-  await executor.execute(sql`DELETE FROM webhook_holds WHERE held_until < now_ms()`);
-}
-
 /** Attempts and payloads of webhooks are kept this long. */
 const HISTORY_MS = 30 * DAY_MS;
 /** How long an endpoint is kept after its event was deleted: it receives late refunds, with time for every attempt. */
@@ -229,7 +225,7 @@ const CHUNK = 1_000;
 /** Deletes retired endpoints, expired holds, and deliveries that are older than `HISTORY_MS` or of deleted endpoints. */
 export async function forgetDeliveries(db: Database, nowMs: number): Promise<void> {
   await db.delete(webhookEndpoints).where(lt(webhookEndpoints.retiredAt, nowMs - RETIRED_MS));
-  await dropHolds(db);
+  await db.execute(sql`DELETE FROM webhook_holds WHERE held_until < now_ms()`);
   let after = '';
   for (;;) {
     const step = await dropDeliveries(db, after, nowMs - HISTORY_MS, CHUNK);
