@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, type Transaction, valuesOf } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
@@ -32,10 +32,8 @@ const closeDueOf = (end: number | null): number | null =>
 
 /** The end of an event from its row, not from a cached definition. */
 export async function readEnd(executor: Executor, eventId: string): Promise<number | null> {
-  const { rows } = await executor.execute<{ end: string | null }>(
-    sql`SELECT least(closed_at, ends_at) AS end FROM voting_events WHERE id = ${eventId}`,
-  );
-  const end = rows[0]?.end ?? null;
+  const statement = sql`SELECT least(closed_at, ends_at) FROM voting_events WHERE id = ${eventId}`;
+  const [end = null] = await valuesOf<string | null>(executor, statement);
   return end === null ? null : Number(end);
 }
 

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, readNumber, type Transaction } from '#src/database/client.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { encodeLeaf } from './leaf.ts';
@@ -23,12 +23,8 @@ export async function readRollChanges(
   return rows[0] ?? { identityChanges: 0, rollChanges: 0 };
 }
 
-export async function countParticipants(executor: Executor, eventId: string): Promise<number> {
-  const { rows } = await executor.execute<{ count: string }>(
-    sql`SELECT count(*)::text AS count FROM participation WHERE voting_event_id = ${eventId}`,
-  );
-  return Number(rows[0]?.count ?? 0);
-}
+export const countParticipants = (executor: Executor, eventId: string): Promise<number> =>
+  readNumber(executor, sql`SELECT count(*) FROM participation WHERE voting_event_id = ${eventId}`);
 
 /** The roll as the log records it: approved voters, their weight, and the numbers of manual changes since the opening. */
 type RecordedRoll = Pick<LogHead, 'rollHeads' | 'rollWeight' | 'rollIdentityChanges' | 'rollOtherChanges'>;

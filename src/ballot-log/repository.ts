@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
 import { type BallotToSeal, blockSums, findSealedLeaf } from '#src/ballots/box.ts';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, isTrue, readNumber, type Transaction } from '#src/database/client.ts';
 import { CompactRange } from './merkle-tree.ts';
 import { ballotLogs, logCheckpoints, logLeaves } from './tables.ts';
 
@@ -14,12 +14,8 @@ export interface LogHead extends Readonly<Omit<HeadRow, 'votingEventId' | 'size'
 const headOf = (row: HeadRow): LogHead => ({ ...row, frontier: CompactRange.fromBytes(row.frontier) });
 
 /** Takes the transaction lock of a log's sequencer; false if another process holds it. */
-export async function takeSequencer(tx: Transaction, eventId: string): Promise<boolean> {
-  const { rows } = await tx.execute<{ taken: boolean }>(
-    sql`SELECT pg_try_advisory_xact_lock(hashtextextended(${`seal ${eventId}`}, 0)) AS taken`,
-  );
-  return rows[0]?.taken === true;
-}
+export const takeSequencer = (tx: Transaction, eventId: string): Promise<boolean> =>
+  isTrue(tx, sql`SELECT pg_try_advisory_xact_lock(hashtextextended(${`seal ${eventId}`}, 0))`);
 
 /** Waits for the lock of `takeSequencer`. Call before locking the event's row: the sequencer locks in this order. */
 export async function waitForSequencer(tx: Transaction, eventId: string): Promise<void> {
@@ -65,7 +61,7 @@ export async function findLastClose(executor: Executor, eventId: string, size: n
   const { rows } = await executor.execute<{ index: string }>(sql`
     SELECT leaf_index AS index FROM log_leaves WHERE voting_event_id = ${eventId} AND leaf_index < ${size}
       AND position('"t":"close"'::bytea IN data) > 0 ORDER BY leaf_index DESC LIMIT 1`);
-  return rows[0] === undefined ? undefined : Number(rows[0].index);
+  return rows[0] && Number(rows[0].index);
 }
 
 export interface StoredCheckpoint {
@@ -214,9 +210,5 @@ export async function sumCountingBallots(
   return { ballots: Number(rows[0]?.ballots ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
 }
 
-export async function countQueue(executor: Executor, eventId: string): Promise<number> {
-  const { rows } = await executor.execute<{ waiting: string }>(
-    sql`SELECT count(*) AS waiting FROM ballot_queue WHERE voting_event_id = ${eventId}`,
-  );
-  return Number(rows[0]?.waiting ?? 0);
-}
+export const countQueue = (executor: Executor, eventId: string): Promise<number> =>
+  readNumber(executor, sql`SELECT count(*) FROM ballot_queue WHERE voting_event_id = ${eventId}`);

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { eq, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Executor, inTransaction } from '#src/database/client.ts';
+import { type Executor, inTransaction, valuesOf } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { vacuumTables } from '#src/database/vacuum.ts';
 import type { Deps } from '#src/deps.ts';
@@ -40,11 +40,10 @@ type RewriteDeps = Pick<Deps, 'db'>;
 
 async function writeAnew({ db }: RewriteDeps, eventId: string, chunk: number): Promise<void> {
   for (const scatter of SCATTER) {
-    let after: string | null = '';
-    while (after !== null) {
-      const statement: SQL = sql`SELECT ${scatter}(${eventId}, ${after}, ${chunk}) AS last`;
-      const { rows }: { rows: { last: string | null }[] } = await inTransaction(db, (tx) => tx.execute(statement));
-      after = rows[0]?.last ?? null;
+    let after: string | null | undefined = '';
+    while (after != null) {
+      const statement: SQL = sql`SELECT ${scatter}(${eventId}, ${after}, ${chunk})`;
+      [after] = await inTransaction(db, (tx) => valuesOf<string | null>(tx, statement));
       await setImmediate();
     }
   }

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, readNumber, type Transaction, valuesOf } from '#src/database/client.ts';
 import { packList, splitList } from './block-encoding.ts';
 import { BLOCK_BALLOTS } from './tables.ts';
 import { ballotIdOf } from './waiting-ballot.ts';
@@ -117,12 +117,8 @@ function unpackBlock(row: BlockRecord): PlacedBallot[] {
 }
 
 /** Filters the tags of confirmation codes for those whose ballots are in the box. */
-export async function listSealed(executor: Executor, eventId: string, tags: readonly Buffer[]): Promise<Buffer[]> {
-  const { rows } = await executor.execute<{ tag: Buffer }>(
-    sql`SELECT tag FROM tags_in_box(${eventId}, ${sql.param(tags)}::bytea[]) AS tag`,
-  );
-  return rows.map(({ tag }) => tag);
-}
+export const listSealed = (executor: Executor, eventId: string, tags: readonly Buffer[]): Promise<Buffer[]> =>
+  valuesOf(executor, sql`SELECT tag FROM tags_in_box(${eventId}, ${sql.param(tags)}::bytea[]) AS tag`);
 
 interface BoxRange {
   /** Exclusive lower bound of the leaves. */
@@ -155,18 +151,17 @@ export async function readSealedBallots(
 
 /** The last leaf of the box, -1 for an empty box. If direct SQL inserted several last blocks with one first leaf, any of them counts. */
 export async function readBoxEnd(executor: Executor, eventId: string): Promise<string> {
-  const { rows } = await executor.execute<{ last: string }>(sql`
-    SELECT coalesce((SELECT first_leaf + ballots - 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}
-      ORDER BY first_leaf DESC LIMIT 1), -1)::text AS last`);
-  return rows[0]?.last ?? '-1';
+  const lastLeaf = sql`SELECT first_leaf + ballots - 1 FROM ballot_blocks
+    WHERE voting_event_id = ${eventId} ORDER BY first_leaf DESC LIMIT 1`;
+  const [last = '-1'] = await valuesOf<string>(executor, lastLeaf);
+  return last;
 }
 
 /** The number of ballots in blocks whose first leaf is above `after` and at most `upTo`. */
-export async function countBallots(executor: Executor, eventId: string, after: bigint, upTo: bigint): Promise<number> {
-  const { rows } = await executor.execute<{ ballots: string }>(sql`
-    SELECT coalesce(sum(ballots), 0)::text AS ballots FROM ballot_blocks
-    WHERE voting_event_id = ${eventId} AND first_leaf > ${after.toString()}::bigint AND first_leaf <= ${upTo.toString()}::bigint`);
-  return Number(rows[0]?.ballots ?? 0);
+export function countBallots(executor: Executor, eventId: string, after: bigint, upTo: bigint): Promise<number> {
+  const ballots = sql`SELECT sum(ballots) FROM ballot_blocks
+    WHERE voting_event_id = ${eventId} AND first_leaf > ${after.toString()}::bigint AND first_leaf <= ${upTo.toString()}::bigint`;
+  return readNumber(executor, ballots);
 }
 
 /** SQL. Number (`ballots`) and total weight (`weight_micro`) of the sealed ballots of an event: one row per block. */
@@ -194,7 +189,7 @@ export async function findWrongHeads(
     WHERE k.voting_event_id = ${eventId} AND k.first_leaf >= ${from} AND k.first_leaf < ${to} AND k.tag_heads IS DISTINCT FROM ARRAY(
       SELECT tag_head(substring(k.tags FROM n * 32 + 1 FOR 8)) FROM generate_series(0, k.ballots - 1) AS n ORDER BY n)
     ORDER BY k.first_leaf LIMIT 1`);
-  return rows[0] === undefined ? undefined : Number(rows[0].first_leaf);
+  return rows[0] && Number(rows[0].first_leaf);
 }
 
 export async function findSealedLeaf(
@@ -202,10 +197,8 @@ export async function findSealedLeaf(
   eventId: string,
   codeTag: Buffer,
 ): Promise<number | undefined> {
-  const { rows } = await executor.execute<{ leaf_index: string | null }>(
-    sql`SELECT leaf_index FROM find_sealed(${eventId}, ${codeTag})`,
-  );
-  const leaf = rows[0]?.leaf_index;
+  const statement = sql`SELECT leaf_index FROM find_sealed(${eventId}, ${codeTag})`;
+  const [leaf] = await valuesOf<string | null>(executor, statement);
   return leaf == null ? undefined : Number(leaf);
 }
 

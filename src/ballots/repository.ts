@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { Batcher } from '#src/database/batcher.ts';
 import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
-import { type Database, databaseErrorCode, runNamed, type Transaction } from '#src/database/client.ts';
+import { type Database, databaseErrorCode, isTrue, runNamed, type Transaction } from '#src/database/client.ts';
 import type { ClaimValues, StoredClaim } from '#src/http/idempotent-request.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
@@ -172,12 +172,8 @@ export async function holdForAttempt(
 }
 
 /** Drops an unconfirmed ballot; false if no ballot with this code is pending. */
-export async function dropPendingBallot(tx: Transaction, eventId: string, codeTag: Buffer): Promise<boolean> {
-  const { rows } = await tx.execute<{ dropped: boolean }>(
-    sql`SELECT drop_pending_ballot(${eventId}, ${codeTag}) AS dropped`,
-  );
-  return rows[0]?.dropped === true;
-}
+export const dropPendingBallot = (tx: Transaction, eventId: string, codeTag: Buffer): Promise<boolean> =>
+  isTrue(tx, sql`SELECT drop_pending_ballot(${eventId}, ${codeTag})`);
 
 /** Drops a ballot that can never be confirmed, and refunds its payment. Leaves an unpaid ballot alone. */
 export async function returnPaidBallot(db: Database, { eventId, codeTag }: ConfirmRow): Promise<void> {

@@ -171,6 +171,10 @@ export async function valuesOf<Value>(executor: Executor, statement: SQL): Promi
   return rows.flatMap((row) => Object.values(row).slice(0, 1));
 }
 
+/** The first value that a statement returns, as a number; 0 if there is none. */
+export const readNumber = async (executor: Executor, statement: SQL): Promise<number> =>
+  Number((await valuesOf<string | number | null>(executor, statement))[0] ?? 0);
+
 /** Whether the first value that a statement returns is `true`. */
 export const isTrue = async (executor: Executor, statement: SQL): Promise<boolean> =>
   (await valuesOf<boolean>(executor, statement))[0] === true;

@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
+import { readNumber } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError } from '#src/platform/errors.ts';
@@ -121,10 +122,8 @@ export class Counting {
     }
     if (tallies > MANY_TALLIES) return true;
     if (looks === 0) return false;
-    const { rows: counts } = await this.#deps.db.execute<{ ballots: string }>(
-      sql`SELECT ballots::text AS ballots FROM ballot_logs WHERE voting_event_id = ${event.id}`,
-    );
-    return Number(counts[0]?.ballots ?? 0) * looks > MANY_STEPS;
+    const statement = sql`SELECT ballots FROM ballot_logs WHERE voting_event_id = ${event.id}`;
+    return (await readNumber(this.#deps.db, statement)) * looks > MANY_STEPS;
   }
 
   async #bytes(

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { CandidateStatus } from '#src/ballot-definition/types.ts';
-import type { Database } from '#src/database/client.ts';
+import { type Database, valuesOf } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -159,7 +159,6 @@ export async function foldRollFigures(db: Database, eventId: string, changes: nu
 
 /** Merges the roll changes of 200 events at most: the figures of a large event may not be read for days. */
 export async function foldAllRollFigures(db: Database): Promise<void> {
-  const { rows } = await db.execute<{ id: string }>(sql`
-    SELECT voting_event_id AS id FROM roll_figures GROUP BY 1 HAVING count(*) > ${MAX_ROLL_CHANGES} LIMIT 200`);
-  for (const { id } of rows) await db.execute(sql`SELECT fold_roll_figures(${id})`);
+  const many = sql`SELECT voting_event_id FROM roll_figures GROUP BY 1 HAVING count(*) > ${MAX_ROLL_CHANGES} LIMIT 200`;
+  for (const id of await valuesOf<string>(db, many)) await db.execute(sql`SELECT fold_roll_figures(${id})`);
 }

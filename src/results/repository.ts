@@ -176,16 +176,16 @@ async function readVoteBallots(executor: Executor, page: SQL): Promise<StoredVot
  * Whether each weight of an election has at least `holders` approved voters. If weights differ, each must have them in every class,
  * because a ballot's contests show its voter's class: a group with positions of its own, or all other voters.
  */
-async function hasOnlyCommonWeights(executor: Executor, eventId: string, holders: number): Promise<boolean> {
-  const { rows } = await executor.execute<{ common: boolean | null }>(sql`
+function hasOnlyCommonWeights(executor: Executor, eventId: string, holders: number): Promise<boolean> {
+  const common = sql`
     WITH roll AS (
       SELECT v.weight_micro, coalesce((SELECT min(p.group_id) FROM positions p
         WHERE p.voting_event_id = v.voting_event_id AND p.group_id = v.group_id), '') AS group_id
       FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL AND v.status = 'approved'),
     classes AS (SELECT weight_micro, count(*) AS holders FROM roll GROUP BY group_id, weight_micro)
     SELECT CASE WHEN count(DISTINCT weight_micro) > 1 THEN bool_and(holders >= ${holders}) ELSE sum(holders) >= ${holders} END
-      AS common FROM classes`);
-  return rows[0]?.common === true;
+      FROM classes`;
+  return isTrue(executor, common);
 }
 
 export interface RecordBallot extends WaitingBallot {

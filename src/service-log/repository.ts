@@ -2,18 +2,14 @@ import { and, asc, desc, eq, gt, gte, inArray, lt, sql } from 'drizzle-orm';
 import { CompactRange, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
 import { loadNodes } from '#src/ballot-log/read-log.ts';
 import { type NewTile, type TreeReader, type TreeStore, tilesIn } from '#src/ballot-log/tree-store.ts';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, isTrue, type Transaction } from '#src/database/client.ts';
 import { serviceCheckpoints, serviceCosignatures, serviceLog, serviceLogLeaves, serviceLogTiles } from './tables.ts';
 
 const CURRENT = 'current';
 
 /** Takes the transaction lock for appending; false if another process holds it. */
-export async function takeServiceSequencer(tx: Transaction): Promise<boolean> {
-  const { rows } = await tx.execute<{ taken: boolean }>(
-    sql`SELECT pg_try_advisory_xact_lock(hashtextextended('service log', 0)) AS taken`,
-  );
-  return rows[0]?.taken === true;
-}
+export const takeServiceSequencer = (tx: Transaction): Promise<boolean> =>
+  isTrue(tx, sql`SELECT pg_try_advisory_xact_lock(hashtextextended('service log', 0))`);
 
 /** The right edge of the log; empty before the first leaf. */
 export async function findCompactRange(executor: Executor): Promise<CompactRange> {
