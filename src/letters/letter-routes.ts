@@ -69,9 +69,15 @@ async function orderLetters(
   return { id, total, files };
 }
 
-/** First part of the link, so that a link to an export cannot be used for letters. */
-const KIND = 'letters';
-const linkSchema = z.tuple([z.literal(KIND), z.string(), z.string(), z.int(), z.string(), z.string()]);
+/** A link to a file of letters. Its kind differs from those of exports, so that no link to an export can be used for letters. */
+const linkSchema = z.object({
+  kind: z.literal('letters'),
+  eventId: z.string(),
+  runId: z.string(),
+  number: z.int(),
+  accountId: z.string(),
+  keyId: z.string(),
+});
 
 /** Refuses a run whose row the service did not write. @throws ApiError 500 `rows_disagree` */
 async function requireGenuineRun(deps: Deps, run: LetterRun): Promise<void> {
@@ -87,8 +93,8 @@ export function letterRouter(deps: Deps): Hono<Env> {
   const letters = loadRow(deps, findLetters);
   const signedFile = findTarget(async (c) => {
     const nowMs = deps.clock.now();
-    const parts = openLink(deps.secrets, c.req.param('token') ?? '', linkSchema, nowMs);
-    const [, eventId, runId, number, accountId, keyId] = parts;
+    const token = c.req.param('token') ?? '';
+    const { eventId, runId, number, accountId, keyId } = openLink(deps.secrets, token, linkSchema, nowMs);
     if (!(await isKeyGood(deps.db, keyId, nowMs))) throw refuse('download_key_ended');
     const access = await findAccess(deps, accountId, eventId);
     const run = access === undefined ? undefined : await findLetters(deps.db, eventId, runId);
@@ -147,8 +153,9 @@ export function letterRouter(deps: Deps): Hono<Env> {
       // Check for deleted files first: the tag of an old run may need a secret key that is no longer listed.
       requireReadable(row, file, nowMs);
       await requireGenuineRun(deps, row);
-      const parts = [KIND, row.votingEventId, row.id, file, caller.accountId, caller.keyId];
-      return answer(c, redirect(`${deps.config.baseUrl}/downloads/letters/${signLink(deps.secrets, parts, nowMs)}`));
+      const { accountId, keyId } = caller;
+      const link = { kind: 'letters', eventId: row.votingEventId, runId: row.id, number: file, accountId, keyId };
+      return answer(c, redirect(`${deps.config.baseUrl}/downloads/letters/${signLink(deps.secrets, link, nowMs)}`));
     },
   );
   router.on(

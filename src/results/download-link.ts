@@ -44,50 +44,34 @@ export const PAPER_SIZES = ['a4', 'letter'] as const;
 export type PaperSize = (typeof PAPER_SIZES)[number];
 
 /** Content of a link: one export of one event, for one account. */
-export interface Download {
-  readonly kind: DownloadKind;
-  readonly eventId: string;
-  readonly accountId: string;
+const downloadSchema = z.object({
+  kind: z.enum(DOWNLOAD_KINDS),
+  eventId: z.string(),
+  accountId: z.string(),
   /** The API key that requested the link; the link ends when this key ends. */
-  readonly keyId: string;
-  readonly paper: PaperSize;
+  keyId: z.string(),
+  paper: z.enum(PAPER_SIZES),
   /** The only position in the file; null for all. */
-  readonly positionId: string | null;
-}
+  positionId: z.string().nullable(),
+});
+export type Download = Readonly<z.output<typeof downloadSchema>>;
 
 /** How long a link is good for (completions 3, "Results, votes, exports"). */
 export const DOWNLOAD_LINK_MS = 5 * MINUTE_MS;
 
 const MAC_BYTES = 32;
-const downloadSchema = z.tuple([
-  z.enum(DOWNLOAD_KINDS),
-  z.string(),
-  z.string(),
-  z.string(),
-  z.enum(PAPER_SIZES),
-  z.string().nullable(),
-]);
 
-/** The token that ends a download URL: HMAC-SHA256 of the body, then the body itself, in base64url. */
-export function signDownload(secrets: Secrets, download: Download, nowMs: number): string {
-  const { kind, eventId, accountId, keyId, paper, positionId } = download;
-  return signLink(secrets, [kind, eventId, accountId, keyId, paper, positionId], nowMs);
-}
-
-/** @throws as `openLink` does */
-export function openDownload(secrets: Secrets, token: string, nowMs: number): Download {
-  const [kind, eventId, accountId, keyId, paper, positionId] = openLink(secrets, token, downloadSchema, nowMs);
-  return { kind, eventId, accountId, keyId, paper, positionId };
-}
-
-/** @param parts content of the link; the first part names its kind */
-export function signLink(secrets: Secrets, parts: readonly (string | number | null)[], nowMs: number): string {
-  const body = Buffer.from(JSON.stringify([nowMs + DOWNLOAD_LINK_MS, ...parts]));
+/**
+ * The token that ends a download URL: HMAC-SHA256 of the body, then the body itself, in base64url.
+ * @param content of the link, for `openLink`; `kind` distinguishes links of different content
+ */
+export function signLink(secrets: Secrets, content: { readonly kind: string }, nowMs: number): string {
+  const body = Buffer.from(JSON.stringify([nowMs + DOWNLOAD_LINK_MS, content]));
   return Buffer.concat([secrets.mac('download', body), body]).toString('base64url');
 }
 
 /** @throws ApiError 403 `forbidden`, reason `download_link_invalid` if not signed here or outdated, else `download_link_expired` */
-export function openLink<Parts>(secrets: Secrets, token: string, schema: z.ZodType<Parts>, nowMs: number): Parts {
+export function openLink<Content>(secrets: Secrets, token: string, schema: z.ZodType<Content>, nowMs: number): Content {
   const bytes = Buffer.from(token, 'base64url');
   const body = bytes.subarray(MAC_BYTES);
   // Several texts decode to the same bytes (spare bits, skipped characters): accept only the canonical one.
@@ -95,10 +79,13 @@ export function openLink<Parts>(secrets: Secrets, token: string, schema: z.ZodTy
     bytes.toString('base64url') === token &&
     secrets.macs('download', body).some((mac) => equalSecrets(bytes.subarray(0, MAC_BYTES), mac));
   if (!genuine) throw refuse('download_link_invalid');
-  // A link of an earlier release may have other parts.
-  const [expiresAt, ...parts] = z.tuple([z.int()], z.unknown()).parse(JSON.parse(body.toString('utf8')));
-  const parsed = schema.safeParse(parts);
+  // A link of an earlier release may have another content.
+  const [expiresAt, content] = z.tuple([z.int(), z.unknown()]).parse(JSON.parse(body.toString('utf8')));
+  const parsed = schema.safeParse(content);
   if (!parsed.success) throw refuse('download_link_outdated');
   if (nowMs >= expiresAt) throw refuse('download_link_expired');
   return parsed.data;
 }
+
+export const openDownload = (secrets: Secrets, token: string, nowMs: number): Download =>
+  openLink(secrets, token, downloadSchema, nowMs);

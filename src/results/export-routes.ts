@@ -24,7 +24,7 @@ import {
   fileNameHeader,
   openDownload,
   PAPER_SIZES,
-  signDownload,
+  signLink,
 } from './download-link.ts';
 import { ReportPress } from './print-report.ts';
 import { requireRankedPosition, weightUnit, writeBlt } from './write-blt.ts';
@@ -71,7 +71,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
     { paper = 'a4', positionId = null }: Partial<Pick<Download, 'paper' | 'positionId'>> = {},
   ): Answer => {
     const download = { kind, eventId: id, accountId: caller.accountId, keyId: caller.keyId, paper, positionId };
-    return redirect(`${deps.config.baseUrl}/downloads/${signDownload(deps.secrets, download, deps.clock.now())}`);
+    return redirect(`${deps.config.baseUrl}/downloads/${signLink(deps.secrets, download, deps.clock.now())}`);
   };
   const router = new Hono<Env>();
   router.on(

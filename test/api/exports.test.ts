@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
-import { DOWNLOAD_LINK_MS, signDownload } from '#src/results/download-link.ts';
+import { DOWNLOAD_LINK_MS, signLink } from '#src/results/download-link.ts';
 import {
   createTestEvent,
   demand,
@@ -207,10 +207,10 @@ describe('an export', () => {
     const keyId = (await account.show('/me')).key.id;
     const of = { eventId: event.id, accountId: account.id, keyId };
     const link = { ...of, kind: 'json', paper: 'a4', positionId: null } as const;
-    const old = signDownload(secrets, link, clock.now() - DOWNLOAD_LINK_MS);
+    const old = signLink(secrets, link, clock.now() - DOWNLOAD_LINK_MS);
     expect(await refused(old)).toEqual([403, 'download_link_expired']);
     const stranger = await service.account();
-    expect((await refused(signDownload(secrets, { ...link, accountId: stranger.id }, clock.now())))[0]).toBe(404);
+    expect((await refused(signLink(secrets, { ...link, accountId: stranger.id }, clock.now())))[0]).toBe(404);
     expect((await refused('x'))[0]).toBe(403);
   });
 

@@ -3,13 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { csvCell } from '#src/platform/csv.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
-import {
-  DOWNLOAD_LINK_MS,
-  type Download,
-  fileNameHeader,
-  openDownload,
-  signDownload,
-} from '#src/results/download-link.ts';
+import { DOWNLOAD_LINK_MS, type Download, fileNameHeader, openDownload, signLink } from '#src/results/download-link.ts';
 import type { EventResults } from '#src/results/event-results.ts';
 import { writeCsv } from '#src/results/result-files.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
@@ -58,14 +52,14 @@ function refusal(token: string, nowMs = NOW): unknown {
 
 describe('a download link', () => {
   test('says what it was made for, until five minutes are over to the millisecond', () => {
-    const token = signDownload(secrets, download, NOW);
+    const token = signLink(secrets, download, NOW);
     expect(openDownload(secrets, token, NOW + DOWNLOAD_LINK_MS - 1)).toEqual(download);
     expect(refusal(token, NOW + DOWNLOAD_LINK_MS)).toEqual([403, 'download_link_expired']);
     expect(DOWNLOAD_LINK_MS).toBe(300_000);
   });
 
   test('is refused with any bit of it flipped', () => {
-    const bytes = Buffer.from(signDownload(secrets, download, NOW), 'base64url');
+    const bytes = Buffer.from(signLink(secrets, download, NOW), 'base64url');
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
       const flipped = Buffer.from(bytes);
       flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
@@ -74,8 +68,8 @@ describe('a download link', () => {
   });
 
   test('is refused in any other spelling, shortened, lengthened, empty, or signed with another key', () => {
-    const token = signDownload(secrets, download, NOW);
-    const foreign = signDownload(createSecrets([randomBytes(32)]), download, NOW);
+    const token = signLink(secrets, download, NOW);
+    const foreign = signLink(createSecrets([randomBytes(32)]), download, NOW);
     const spellings = [
       `${token}=`,
       `${token} `,
