@@ -26,7 +26,7 @@ import { originOf, signCheckpoint } from './checkpoint.ts';
 import { configurationParts, configurationsQuery, listParts } from './configuration-parts.ts';
 import { listOpenings, openingsPage, openingsQuery } from './list-openings.ts';
 import { EMPTY_ROOT } from './merkle-tree.ts';
-import { ballotProofView, consistencyView, proveBallot, proveConsistency } from './prove.ts';
+import { ballotProofView, consistencyView, proveBallot, proveGrowth } from './prove.ts';
 import { noteAnswer, readTileBytes, tileAnswer } from './read-log.ts';
 import { findLastCheckpoint } from './repository.ts';
 import { eventTree } from './tree-store.ts';
@@ -138,7 +138,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     async (c) => {
       const { event: row } = c.get('target');
       const { from, to } = c.get('query');
-      return answer(c, ok({ from, to, hashes: await proveConsistency(deps.db, row.id, from, to) }));
+      return answer(c, ok({ from, to, hashes: await proveGrowth(deps.db, row.id, from, to) }));
     },
   );
   router.on(

@@ -6,8 +6,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { badRequest } from '#src/platform/errors.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { consistencyProof, inclusionProof, nodesOfConsistency, nodesOfInclusion } from './merkle-tree.ts';
-import { loadNodes } from './read-log.ts';
+import { proveConsistency, proveInclusion } from './read-log.ts';
 import { findBallotLeaf, findHead, findLastCheckpoint } from './repository.ts';
 import { eventTree } from './tree-store.ts';
 
@@ -35,8 +34,6 @@ export const consistencyView = z.object({ from: z.int(), to: z.int(), hashes: li
   examples: [{ from: 1, to: 2, hashes: [HASH_EXAMPLE] }],
 });
 
-const base64 = (hash: Uint8Array): string => Buffer.from(hash).toString('base64');
-
 /** Proves that the ballot of a confirmation code is in the log (completions 6.4). Undefined for a code that confirmed no ballot. */
 export async function proveBallot(
   { db, ballotKeys }: { readonly db: Database; readonly ballotKeys: BallotKeys },
@@ -52,19 +49,17 @@ export async function proveBallot(
   if (ballot.leafIndex === null || checkpoint === undefined)
     return { status: 'queued', index: null, hashes: [], checkpoint: null };
   const { leafIndex: index } = ballot;
-  const { size, note } = checkpoint;
-  const read = await loadNodes(eventTree(db, eventId), nodesOfInclusion(index, size), size);
-  return { status: 'logged', index, hashes: inclusionProof(index, size, read).map(base64), checkpoint: note };
+  const hashes = await proveInclusion(eventTree(db, eventId), index, checkpoint.size);
+  return { status: 'logged', index, hashes, checkpoint: checkpoint.note };
 }
 
 /**
  * The hashes that prove the first `from` leaves to be a prefix of the first `to` leaves (RFC 6962, 2.1.2), in base64.
  * @throws ApiError 400 unless 1 ≤ from ≤ to ≤ the size of the log
  */
-export async function proveConsistency(db: Database, eventId: string, from: number, to: number): Promise<string[]> {
+export async function proveGrowth(db: Database, eventId: string, from: number, to: number): Promise<string[]> {
   const size = (await findHead(db, eventId))?.frontier.size ?? 0;
   if (to > size) throw badRequest(`The log has ${size} leaves.`, { field: 'to' });
   if (from < 1 || from > to) throw badRequest('The smaller size must be from 1 to the larger one.', { field: 'from' });
-  const read = await loadNodes(eventTree(db, eventId), nodesOfConsistency(from, to), to);
-  return consistencyProof(from, to, read).map(base64);
+  return proveConsistency(eventTree(db, eventId), from, to);
 }

@@ -1,6 +1,14 @@
 import type { Answer } from '#src/http/answer.ts';
-import { hashLeaf, type ReadHash, type TreeNode } from './merkle-tree.ts';
-import { encodeBundle, parseTilePath, readFromTiles, TILE_WIDTH, type Tile, tilesHolding, tileWidth } from './tiles.ts';
+import {
+  consistencyProof,
+  hashLeaf,
+  inclusionProof,
+  nodesOfConsistency,
+  nodesOfInclusion,
+  type ReadHash,
+  type TreeNode,
+} from './merkle-tree.ts';
+import { encodeBundle, type HashTile, parseTilePath, readFromTiles, TILE_WIDTH, tilesHolding } from './tiles.ts';
 import type { TreeReader } from './tree-store.ts';
 
 /**
@@ -26,11 +34,7 @@ export const tileAnswer = (content: Uint8Array<ArrayBuffer>, keptBy: keyof typeo
 });
 
 /** The first `width` hashes of a tile: from one row if the tile is full, otherwise from at most 255 rows of the level below. */
-async function readHashTileOf(
-  tree: TreeReader,
-  tile: { readonly level: number; readonly index: number; readonly width: number },
-): Promise<Buffer | undefined> {
-  const { level, index, width } = tile;
+async function readHashTileOf(tree: TreeReader, { level, index, width }: HashTile): Promise<Buffer | undefined> {
   const full = await tree.findTile(level, index);
   if (full !== undefined) return full.hashes.subarray(0, width * 32);
   const from = index * TILE_WIDTH;
@@ -50,24 +54,30 @@ export async function readTileBytes(tree: TreeReader, path: string): Promise<Uin
     const hashes = await readHashTileOf(tree, { level, index, width });
     return hashes && new Uint8Array(hashes);
   }
-  const entries = await readEntries(tree, tile);
-  return entries && new Uint8Array(encodeBundle(entries));
-}
-
-/** The entries of a bundle, or undefined if the log has fewer. */
-async function readEntries(tree: TreeReader, tile: Tile): Promise<Buffer[] | undefined> {
-  const from = tile.index * TILE_WIDTH;
-  const entries = await tree.readLeaves(from, from + tile.width);
-  return entries.length === tile.width ? entries : undefined;
+  const entries = await tree.readLeaves(index * TILE_WIDTH, index * TILE_WIDTH + width);
+  return entries.length === width ? new Uint8Array(encodeBundle(entries)) : undefined;
 }
 
 /** Loads the tiles that contain the nodes, two or three per level. @returns a function that reads hashes from them */
 export async function loadNodes(tree: TreeReader, nodes: readonly TreeNode[], size: number): Promise<ReadHash> {
   const loaded = new Map<string, Buffer>();
-  for (const { level, index } of tilesHolding(nodes, size)) {
-    if (typeof level !== 'number') continue;
-    const bytes = await readHashTileOf(tree, { level, index, width: tileWidth(level, index, size) });
-    if (bytes !== undefined) loaded.set(`${level}/${index}`, bytes);
+  for (const tile of tilesHolding(nodes, size)) {
+    const bytes = await readHashTileOf(tree, tile);
+    if (bytes !== undefined) loaded.set(`${tile.level}/${tile.index}`, bytes);
   }
   return readFromTiles((level, index) => loaded.get(`${level}/${index}`));
+}
+
+const base64 = (hash: Uint8Array): string => Buffer.from(hash).toString('base64');
+
+/** The inclusion proof of a leaf in the tree of the first `size` leaves: hashes in base64. */
+export async function proveInclusion(tree: TreeReader, index: number, size: number): Promise<string[]> {
+  const read = await loadNodes(tree, nodesOfInclusion(index, size), size);
+  return inclusionProof(index, size, read).map(base64);
+}
+
+/** The proof that the first `from` leaves are a prefix of the first `to` leaves: hashes in base64. */
+export async function proveConsistency(tree: TreeReader, from: number, to: number): Promise<string[]> {
+  const read = await loadNodes(tree, nodesOfConsistency(from, to), to);
+  return consistencyProof(from, to, read).map(base64);
 }

@@ -20,6 +20,7 @@ export interface Tile {
   /** Hashes or entries in it, 1 to 256. */
   readonly width: number;
 }
+export type HashTile = Tile & { readonly level: number };
 
 /** `1234067` → `x001/x234/067`. */
 function indexPath(index: number): string {
@@ -64,8 +65,8 @@ function placeOf({ level, index }: TreeNode): { level: number; index: number; st
 }
 
 /** The distinct tiles that contain the nodes, with their widths in a tree of `size` leaves. */
-export function tilesHolding(nodes: readonly TreeNode[], size: number): Tile[] {
-  const tiles = new Map<string, Tile>();
+export function tilesHolding(nodes: readonly TreeNode[], size: number): HashTile[] {
+  const tiles = new Map<string, HashTile>();
   for (const node of nodes) {
     const { level, index } = placeOf(node);
     tiles.set(`${level}/${index}`, { level, index, width: tileWidth(level, index, size) });

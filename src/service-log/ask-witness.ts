@@ -1,6 +1,5 @@
 import { type Dispatcher, request } from 'undici';
-import { consistencyProof, nodesOfConsistency } from '#src/ballot-log/merkle-tree.ts';
-import { loadNodes } from '#src/ballot-log/read-log.ts';
+import { proveConsistency } from '#src/ballot-log/read-log.ts';
 import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
 import type { Database } from '#src/database/client.ts';
 import { type Cosignature, openCosignature } from './cosignature.ts';
@@ -93,8 +92,5 @@ export async function askWitness(
 
 async function proofLines(db: Database, from: number, to: number): Promise<string> {
   if (from === 0 || from === to) return '';
-  const read = await loadNodes(serviceTree(db), nodesOfConsistency(from, to), to);
-  return consistencyProof(from, to, read)
-    .map((hash) => `${Buffer.from(hash).toString('base64')}\n`)
-    .join('');
+  return (await proveConsistency(serviceTree(db), from, to)).map((hash) => `${hash}\n`).join('');
 }

@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import { findCheckpointAt, logOrigin, signHead } from '#src/ballot-log/checkpoint.ts';
 import { EMPTY_ROOT } from '#src/ballot-log/merkle-tree.ts';
-import { noteAnswer, readTileBytes, tileAnswer } from '#src/ballot-log/read-log.ts';
+import { noteAnswer, proveInclusion, readTileBytes, tileAnswer } from '#src/ballot-log/read-log.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
 import { answersBytes, answersOne, answersText, listShape } from '#src/http/answer-shapes.ts';
@@ -16,7 +16,6 @@ import {
   findLeafOf,
   listCosignatures,
   listNewestCheckpoints,
-  proveLeaf,
   type ServiceCheckpoint,
   serviceTree,
 } from './repository.ts';
@@ -89,7 +88,7 @@ async function proveCheckpoint(deps: ServiceLogDeps, eventId: string): Promise<C
   return {
     status: 'logged',
     index,
-    hashes: await proveLeaf(db, index, best.size),
+    hashes: await proveInclusion(serviceTree(db), index, best.size),
     checkpoint: signed.note,
     serviceCheckpoint: withLines(best, lines.get(best.size)),
   };

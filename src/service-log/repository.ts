@@ -1,6 +1,5 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, sql } from 'drizzle-orm';
-import { CompactRange, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
-import { loadNodes } from '#src/ballot-log/read-log.ts';
+import { CompactRange } from '#src/ballot-log/merkle-tree.ts';
 import { type NewTile, type TreeReader, type TreeStore, tilesIn } from '#src/ballot-log/tree-store.ts';
 import { type Executor, isTrue, type Transaction } from '#src/database/client.ts';
 import { serviceCheckpoints, serviceCosignatures, serviceLog, serviceLogLeaves, serviceLogTiles } from './tables.ts';
@@ -42,12 +41,6 @@ export const serviceTree = (executor: Executor): TreeReader => ({
   },
   ...tilesIn(executor, serviceLogTiles),
 });
-
-/** The inclusion proof of a leaf under the head of `size` leaves: hashes in base64. */
-export async function proveLeaf(executor: Executor, index: number, size: number): Promise<string[]> {
-  const read = await loadNodes(serviceTree(executor), nodesOfInclusion(index, size), size);
-  return inclusionProof(index, size, read).map((hash) => Buffer.from(hash).toString('base64'));
-}
 
 /** @param leaves the leaves to append; the caller must pass their data to `insertLeaves` in the same order */
 export const serviceTreeStore = (tx: Transaction, leaves: readonly NewLeaf[]): TreeStore => ({
