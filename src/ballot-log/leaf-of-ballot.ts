@@ -1,6 +1,5 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { ENTRY_KINDS } from '#src/ballot-definition/types.ts';
-import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
+import { readChoices } from '#src/ballots/ballot-encoding.ts';
 import type { ConfirmedBallot } from '#src/ballots/log-receipts.ts';
 import {
   type BallotOpening,
@@ -16,23 +15,14 @@ import {
  * salt suffice to recompute the commitment.
  */
 export function openingOf(definition: BallotDefinition, ballot: ConfirmedBallot): BallotOpening {
-  const votes = unpackEntries(ballot.entries).flatMap(({ position: number, entries }) => {
-    const position = definition.positionByNumber.get(number);
-    if (position === undefined)
-      throw new Error(`a ballot names position ${number}, which the definition does not have`);
-    const kind = ENTRY_KINDS[position.votingMethod];
-    return entries.map(({ candidate: candidateNumber, value }): CommittedVote => {
-      const candidate = definition.candidateByNumber.get(candidateNumber);
-      if (candidate === undefined)
-        throw new Error(`a ballot names candidate ${candidateNumber}, which the definition does not have`);
-      return {
-        positionId: position.id,
-        candidateId: candidate.id,
-        ...(kind === 'rank' ? { rank: value } : {}),
-        ...(kind === 'value' ? { value } : {}),
-      };
-    });
-  });
+  const votes = readChoices(definition, ballot.entries).map(
+    ({ position, candidate, kind, value }): CommittedVote => ({
+      positionId: position.id,
+      candidateId: candidate.id,
+      ...(kind === 'rank' ? { rank: value } : {}),
+      ...(kind === 'value' ? { value } : {}),
+    }),
+  );
   return ballotOpening(votes, ballot.weightMicro);
 }
 

@@ -1,3 +1,5 @@
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { ENTRY_KINDS } from '#src/ballot-definition/types.ts';
 import { LONG, pushVarint } from './block-encoding.ts';
 
 /**
@@ -236,3 +238,18 @@ export function unpackEntries(bytes: Uint8Array): PackedPosition[] {
   }
   return positions;
 }
+
+/** Reads the choices of a packed ballot. @throws Error if it names a position or candidate that the definition does not have */
+export const readChoices = ({ positionByNumber, candidateByNumber }: BallotDefinition, packed: Uint8Array) =>
+  unpackEntries(packed).flatMap(({ position: number, entries }) => {
+    const position = positionByNumber.get(number);
+    if (position === undefined)
+      throw new Error(`a ballot names position ${number}, which the definition does not have`);
+    const kind = ENTRY_KINDS[position.votingMethod];
+    return entries.map((entry) => {
+      const candidate = candidateByNumber.get(entry.candidate);
+      if (candidate === undefined)
+        throw new Error(`a ballot names candidate ${entry.candidate}, which the definition does not have`);
+      return { position, candidate, kind, value: entry.value };
+    });
+  });

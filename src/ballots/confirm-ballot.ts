@@ -26,7 +26,7 @@ import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts'
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type ConfirmationView, confirmationView, confirmBody } from './ballot.ts';
-import { unpackEntries } from './ballot-encoding.ts';
+import { readChoices } from './ballot-encoding.ts';
 import type { LogReceipts } from './log-receipts.ts';
 import {
   type ConfirmRow,
@@ -319,19 +319,17 @@ function viewConfirmation(
   code: string,
   result: ConfirmVerdict,
 ): Omit<ConfirmationView, 'logPromise'> {
-  const entries = unpackEntries(result.entries).flatMap(({ position, entries: own }) =>
-    own.map(({ candidate }) => ({
-      positionName: definition.positionByNumber.get(position)?.title ?? '',
-      candidateName: definition.candidateByNumber.get(candidate)?.name ?? '',
-    })),
-  );
+  const votes = readChoices(definition, result.entries).map(({ position, candidate }) => ({
+    positionName: position.title,
+    candidateName: candidate.name,
+  }));
   const told = secrecyOf(definition.event) !== 'secret' || result.verdict === 'confirmed' || result.status === 'open';
   return {
     confirmationCode: code,
-    confirmedCount: entries.length,
-    totalVotes: entries.length,
+    confirmedCount: votes.length,
+    totalVotes: votes.length,
     submittedAt: openTimes(code, result.sealedTime).confirmedMs,
-    votes: told ? entries : [],
+    votes: told ? votes : [],
     ...(definition.event.ballotReceipt === 'full' ? { salt: result.salt.toString('base64') } : {}),
   };
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { ENTRY_KINDS } from '#src/ballot-definition/types.ts';
-import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
+import { readChoices } from '#src/ballots/ballot-encoding.ts';
 import { readBoxEnd } from '#src/ballots/box.ts';
 import { openBallotOrNot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
@@ -94,21 +93,13 @@ function votesOf(
   if (opened === undefined) return [];
   const ballotId = opened.sealed?.id ?? ballot.id;
   const weight = weightsShown ? microToNumber(ballot.weightMicro) : null;
-  const entries = unpackEntries(opened.entries).flatMap(({ position, entries: own }) =>
-    own.map((entry) => ({ position, ...entry })),
-  );
-  return entries.flatMap(({ position: number, candidate, value }, index) => {
-    const position = definition.positionByNumber.get(number);
-    const chosen = definition.candidateByNumber.get(candidate);
-    if (position === undefined || chosen === undefined)
-      throw new Error('a ballot names what the ballot definition does not have');
-    if (!matches(position, chosen, ballot.voterId)) return [];
-    const kind = ENTRY_KINDS[position.votingMethod];
+  return readChoices(definition, opened.entries).flatMap(({ position, candidate, kind, value }, index) => {
+    if (!matches(position, candidate, ballot.voterId)) return [];
     const vote: Vote = {
       // Derived from the ballot's random ID: a vote keeps its ID, which reveals nothing of the order.
       id: `vot_${base32(sha256(`${ballotId}/${index}`), 26)}`,
       positionId: position.id,
-      candidateId: chosen.id,
+      candidateId: candidate.id,
       value: kind === 'value' ? value : null,
       rank: kind === 'rank' ? value : null,
       weight,
