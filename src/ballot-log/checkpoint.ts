@@ -180,13 +180,13 @@ export async function renewNote(
  * transaction has locked are skipped.
  */
 export async function takeQueuedCheckpoints(tx: Transaction, limit: number) {
-  const { rows } = await tx.execute<{ event: string; size: string; root: Buffer }>(sql`
+  const { rows } = await tx.execute<{ eventId: string; size: number; rootHash: Buffer }>(sql`
     WITH taken AS (
       DELETE FROM checkpoint_queue q USING (
         SELECT voting_event_id, size FROM checkpoint_queue ORDER BY voting_event_id, size LIMIT ${limit} FOR UPDATE SKIP LOCKED
       ) AS next WHERE q.voting_event_id = next.voting_event_id AND q.size = next.size
       RETURNING q.voting_event_id, q.size)
-    SELECT t.voting_event_id AS event, t.size, c.root_hash AS root FROM taken t
+    SELECT t.voting_event_id AS "eventId", t.size::float8 AS size, c.root_hash AS "rootHash" FROM taken t
     JOIN log_checkpoints c ON c.voting_event_id = t.voting_event_id AND c.size = t.size ORDER BY t.voting_event_id, t.size`);
-  return rows.map(({ event, size, root }) => ({ eventId: event, size: Number(size), rootHash: root }));
+  return rows;
 }

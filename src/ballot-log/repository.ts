@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
-import { type BallotToSeal, blockSums, findSealedLeaf } from '#src/ballots/box.ts';
+import { type BallotToSeal, blockSums, findSealedLeaf, type RowOf, withWeight } from '#src/ballots/box.ts';
 import { type Executor, isTrue, readNumber, type Transaction } from '#src/database/client.ts';
 import { CompactRange } from './merkle-tree.ts';
 import { ballotLogs, logCheckpoints, logLeaves } from './tables.ts';
@@ -117,26 +117,12 @@ export async function listCheckpoints(
 }
 
 const QUEUED = sql`id, code_tag AS "codeTag", entries, weight_micro AS "weightMicro", salt, sealed_time AS "sealedTime",
-  voter_id AS "voterId", country_code AS "countryCode", submitted_at AS "submittedAt", due_at AS "dueAt"`;
+  voter_id AS "voterId", country_code AS "countryCode", submitted_at::float8 AS "submittedAt", due_at::float8 AS "dueAt"`;
 
 /** A queued ballot as its row has it, not verified. */
 export interface QueuedBallot extends BallotToSeal {
   readonly dueAt: number;
 }
-
-/** PostgreSQL returns bigint as text. */
-type QueuedRow = Omit<QueuedBallot, 'weightMicro' | 'submittedAt' | 'dueAt'> & {
-  readonly weightMicro: string;
-  readonly submittedAt: string | null;
-  readonly dueAt: string;
-};
-
-const queuedBallot = (row: QueuedRow): QueuedBallot => ({
-  ...row,
-  weightMicro: BigInt(row.weightMicro),
-  submittedAt: row.submittedAt === null ? null : Number(row.submittedAt),
-  dueAt: Number(row.dueAt),
-});
 
 /**
  * Deletes up to `limit` ballots with the smallest IDs above `after` from the queue, if at least `least` are there. IDs are random.
@@ -151,13 +137,13 @@ export async function takeQueue(
 ): Promise<QueuedBallot[]> {
   const waiting = (most: number) =>
     sql`SELECT ctid FROM ballot_queue WHERE voting_event_id = ${eventId} AND id > ${after} AND NOT set_back ORDER BY id LIMIT ${most}`;
-  const { rows } = await tx.execute<QueuedRow>(sql`
+  const { rows } = await tx.execute<RowOf<QueuedBallot>>(sql`
     WITH taken AS (
       DELETE FROM ballot_queue WHERE ctid = ANY (ARRAY(${waiting(limit)}))
         AND (SELECT count(*) FROM (${waiting(least)}) AS waiting) >= ${least}
       RETURNING ${QUEUED})
     SELECT * FROM taken ORDER BY id`);
-  return rows.map(queuedBallot);
+  return rows.map(withWeight);
 }
 
 const QUEUED_OF = { all: sql``, waiting: sql`AND NOT set_back`, 'set back': sql`AND set_back` };
@@ -170,10 +156,10 @@ export async function readQueue(
   limit: number,
   which: keyof typeof QUEUED_OF,
 ): Promise<QueuedBallot[]> {
-  const { rows } = await executor.execute<QueuedRow>(sql`
+  const { rows } = await executor.execute<RowOf<QueuedBallot>>(sql`
     SELECT ${QUEUED} FROM ballot_queue
     WHERE voting_event_id = ${eventId} AND id > ${after} ${QUEUED_OF[which]} ORDER BY id LIMIT ${limit}`);
-  return rows.map(queuedBallot);
+  return rows.map(withWeight);
 }
 
 /**

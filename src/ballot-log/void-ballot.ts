@@ -34,11 +34,11 @@ export async function listVoidsToLog(
   eventId: string,
   limit: number,
 ): Promise<{ codeTag: Buffer; leafIndex: number }[]> {
-  const { rows } = await executor.execute<{ code_tag: Buffer; leaf_index: string }>(sql`
-    SELECT v.code_tag, b.leaf_index FROM voided_ballots v
+  const { rows } = await executor.execute<{ codeTag: Buffer; leafIndex: number }>(sql`
+    SELECT v.code_tag AS "codeTag", b.leaf_index::float8 AS "leafIndex" FROM voided_ballots v
     CROSS JOIN LATERAL find_sealed(v.voting_event_id, v.code_tag) AS b
     WHERE v.voting_event_id = ${eventId} AND v.leaf_index IS NULL AND b.leaf_index IS NOT NULL ORDER BY b.leaf_index LIMIT ${limit}`);
-  return rows.map((row) => ({ codeTag: row.code_tag, leafIndex: Number(row.leaf_index) }));
+  return rows;
 }
 
 export async function noteVoidLeaf(

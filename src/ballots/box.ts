@@ -25,6 +25,15 @@ export interface PlacedBallot extends SealedBallot {
   readonly leafIndex: number;
 }
 
+/** A row with its weight as a bigint: PostgreSQL returns it as text. */
+export const withWeight = <Row extends { readonly weightMicro: string }>(row: Row) => ({
+  ...row,
+  weightMicro: BigInt(row.weightMicro),
+});
+
+/** The row of a ballot as PostgreSQL returns it. */
+export type RowOf<Ballot> = Omit<Ballot, 'weightMicro'> & { readonly weightMicro: string };
+
 const TAG_BYTES = 32;
 /** Above every possible leaf. */
 const NO_END = String(2n ** 62n);

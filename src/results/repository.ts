@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { NOT_COUNTED } from '#src/ballot-log/void-ballot.ts';
-import { readBoxEnd, readSealedBallots, type SealedBallot } from '#src/ballots/box.ts';
+import { type RowOf, readBoxEnd, readSealedBallots, type SealedBallot, withWeight } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { atOneMoment, type Database, type Executor, isTrue } from '#src/database/client.ts';
 import { MAY_VOTE } from '#src/voters/notification.ts';
@@ -88,12 +88,6 @@ export interface StoredVoteBallot extends WaitingBallot {
   readonly submittedAt: number | null;
 }
 
-/** PostgreSQL returns bigints as text. */
-type VoteBallotRow = Omit<StoredVoteBallot, 'weightMicro' | 'submittedAt'> & {
-  readonly weightMicro: string;
-  readonly submittedAt: string | null;
-};
-
 const VOTE_BALLOTS = 200;
 
 /** An `end` above every leaf: lists all logged ballots, and no queued ballots. */
@@ -117,7 +111,8 @@ export async function readBallotPage(
     const box = await readBoxPage(executor, eventId, end, Number(place?.slice(1) ?? -1) - (inclusive ? 1 : 0));
     if (box.length > 0 || end === WHOLE_BOX) return box;
   }
-  return readVoteBallots(executor, laterPage(eventId, end, isBehind ? place.slice(1) : '', inclusive));
+  const page = laterPage(eventId, end, isBehind ? place.slice(1) : '', inclusive);
+  return (await executor.execute<RowOf<StoredVoteBallot>>(page)).rows.map(withWeight);
 }
 
 /** The next logged ballots that count; none at the end of the box. */
@@ -153,7 +148,7 @@ async function leaveOutVoid<Ballot extends SealedBallot>(
 
 const VOTE_COLUMNS = sql`id, entries, weight_micro, code_tag, voter_id, country_code, submitted_at`;
 const VOTE_FIELDS = sql`id, entries, weight_micro AS "weightMicro", code_tag AS "codeTag", voter_id AS "voterId",
-  country_code AS "countryCode", submitted_at AS "submittedAt"`;
+  country_code AS "countryCode", submitted_at::float8 AS "submittedAt"`;
 
 /** Ballots sealed after `end` and queued ballots, by ID. Few ballots are sealed during a listing: read them by leaf, then sort. */
 const laterPage = (eventId: string, end: string, id: string, inclusive: boolean): SQL => sql`
@@ -162,15 +157,6 @@ const laterPage = (eventId: string, end: string, id: string, inclusive: boolean)
     WHERE leaf_index > ${end}::bigint
     UNION ALL SELECT voting_event_id, ${VOTE_COLUMNS} FROM ballot_queue WHERE voting_event_id = ${eventId} AND NOT set_back) AS b
   WHERE id ${inclusive ? sql`>=` : sql`>`} ${id} AND NOT ${isVoid} ORDER BY id LIMIT ${VOTE_BALLOTS}`;
-
-async function readVoteBallots(executor: Executor, page: SQL): Promise<StoredVoteBallot[]> {
-  const { rows } = await executor.execute<VoteBallotRow>(page);
-  return rows.map((row) => ({
-    ...row,
-    weightMicro: BigInt(row.weightMicro),
-    submittedAt: row.submittedAt === null ? null : Number(row.submittedAt),
-  }));
-}
 
 /**
  * Whether each weight of an election has at least `holders` approved voters. If weights differ, each must have them in every class,
@@ -204,10 +190,10 @@ interface RecordMoment {
 export function readRecordMoment(db: Database, eventId: string): Promise<RecordMoment> {
   return atOneMoment(db, async (tx) => {
     const last = await readBoxEnd(tx, eventId);
-    const { rows } = await tx.execute<Omit<RecordBallot, 'weightMicro'> & { readonly weightMicro: string }>(sql`
+    const { rows } = await tx.execute<RowOf<RecordBallot>>(sql`
         SELECT id, entries, weight_micro AS "weightMicro", code_tag AS "codeTag" FROM ballot_queue b
         WHERE voting_event_id = ${eventId} AND NOT set_back AND NOT ${isVoid} ORDER BY code_tag`);
-    return { last, queue: rows.map((row) => ({ ...row, weightMicro: BigInt(row.weightMicro) })) };
+    return { last, queue: rows.map(withWeight) };
   });
 }
 
