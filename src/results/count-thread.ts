@@ -9,7 +9,7 @@ import type { CheckedRoll } from '#src/voters/check-roll.ts';
 import { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { KeySettings } from '#src/voting-events/key-places.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { EventCounter, type ResultsAudience } from './count-event.ts';
+import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
 import { FILES, type FileKind } from './result-files.ts';
 import { summarise } from './shape-count.ts';
 
@@ -25,12 +25,7 @@ export interface CountThreadData {
 /** An order for the thread, about one event. */
 export type CountOrder =
   | { readonly kind: FileKind | 'summary'; readonly audience: ResultsAudience }
-  | {
-      readonly kind: 'rounds';
-      readonly audience: ResultsAudience;
-      readonly positionId: string;
-      readonly fromRound: number;
-    }
+  | ({ readonly kind: 'rounds'; readonly audience: ResultsAudience } & RoundQuestion)
   | { readonly kind: 'final'; readonly roll: CheckedRoll | undefined };
 
 export interface CountRequest {
@@ -93,11 +88,7 @@ export async function work(request: CountRequest): Promise<CountReply> {
 async function answerTo({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
   const definition = await definitionOf(eventId);
   if (order.kind === 'final') return counter.finalCount(definition, nowMs, order.roll);
-  if (order.kind === 'rounds')
-    return counter.rounds(definition, order.audience, nowMs, {
-      positionId: order.positionId,
-      fromRound: order.fromRound,
-    });
+  if (order.kind === 'rounds') return counter.rounds(definition, order.audience, nowMs, order);
   if (order.kind === 'summary') return summarise(counter, definition, order.audience, nowMs);
   const results = await counter.results(definition, order.audience, nowMs);
   return bytesOf(FILES[order.kind](results));

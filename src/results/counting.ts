@@ -63,40 +63,45 @@ export class Counting {
 
   /** The answer of a results route: `{ data }`. */
   async answer(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<Answer> {
-    if (!(await this.#isLong(definition))) return ok(await this.#counter.results(definition, audience, nowMs));
-    const bytes = await this.#bytes(definition, { kind: 'json', audience }, nowMs);
-    return { status: 200, stream: { open: () => inPieces(bytes), type: 'application/json' } };
+    const results = await this.results(definition, audience, nowMs);
+    if (!(results instanceof Uint8Array)) return ok(results);
+    return { status: 200, stream: { open: () => inPieces(results), type: 'application/json' } };
   }
 
   async file(definition: BallotDefinition, kind: FileKind, nowMs: number): Promise<AsyncIterable<Uint8Array>> {
-    if (await this.#isLong(definition))
-      return inPieces(await this.#bytes(definition, { kind, audience: 'organizer' }, nowMs));
-    const results = await this.#counter.results(definition, 'organizer', nowMs);
-    return streamText(FILES[kind](results));
+    const results = await this.results(definition, 'organizer', nowMs, kind);
+    return results instanceof Uint8Array ? inPieces(results) : streamText(FILES[kind](results));
   }
 
   /** The number of ballots, and the figures that the audience may see. */
-  async summary(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<CountSummary> {
-    if (!(await this.#isLong(definition))) return summarise(this.#counter, definition, audience, nowMs);
-    return (await this.#ask(definition, { kind: 'summary', audience }, nowMs)) as CountSummary;
+  summary(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<CountSummary> {
+    return this.#ask(definition, { kind: 'summary', audience }, nowMs, () =>
+      summarise(this.#counter, definition, audience, nowMs),
+    );
   }
 
-  /** The results to pass to another thread; from a long count as the JSON text of `{ data }`. */
-  async forThread(definition: BallotDefinition, nowMs: number): Promise<EventResults | Uint8Array<ArrayBuffer>> {
-    if (!(await this.#isLong(definition))) return this.#counter.results(definition, 'organizer', nowMs);
-    return this.#bytes(definition, { kind: 'json', audience: 'organizer' }, nowMs);
+  /** The results; from a long count as the text of a file, in JSON `{ data }`. */
+  results(
+    definition: BallotDefinition,
+    audience: ResultsAudience,
+    nowMs: number,
+    kind: FileKind = 'json',
+  ): Promise<EventResults | Uint8Array<ArrayBuffer>> {
+    return this.#ask<EventResults | Uint8Array<ArrayBuffer>>(definition, { kind, audience }, nowMs, () =>
+      this.#counter.results(definition, audience, nowMs),
+    );
   }
 
   /** A page of the rounds of a position; undefined for an unknown position. */
-  async rounds(
+  rounds(
     definition: BallotDefinition,
     audience: ResultsAudience,
     nowMs: number,
     question: RoundQuestion,
   ): Promise<RoundPage | undefined> {
-    if (!(await this.#isLong(definition))) return this.#counter.rounds(definition, audience, nowMs, question);
-    const order = { kind: 'rounds', audience, ...question } as const;
-    return (await this.#ask(definition, order, nowMs)) as RoundPage | undefined;
+    return this.#ask(definition, { kind: 'rounds', audience, ...question }, nowMs, () =>
+      this.#counter.rounds(definition, audience, nowMs, question),
+    );
   }
 
   /** The result that the log's close leaf will commit to. @param roll the checked roll, for the electorate; left out in polls */
@@ -126,24 +131,22 @@ export class Counting {
     return (await readNumber(this.#deps.db, statement)) * looks > MANY_STEPS;
   }
 
-  async #bytes(
-    definition: BallotDefinition,
-    order: Extract<CountOrder, { audience: ResultsAudience }>,
-    nowMs: number,
-  ): Promise<Uint8Array<ArrayBuffer>> {
-    const value = await this.#ask(definition, order, nowMs);
-    if (!(value instanceof Uint8Array)) throw new Error('the counting thread gave something else than bytes');
-    return value as Uint8Array<ArrayBuffer>;
-  }
-
   /**
-   * Asks the thread, sharing an order that has not begun. An order under way may miss a ballot confirmed since, so it is not shared.
+   * Counts here; if that takes long, asks the thread, sharing an order that has not begun. An order under way may miss a ballot
+   * confirmed since, so it is not shared.
    * @throws ApiError 500 `internal` with `Retry-After` if the answer takes longer
    */
-  #ask({ event }: BallotDefinition, order: SharedOrder, nowMs: number): Promise<unknown> {
+  async #ask<Value>(
+    definition: BallotDefinition,
+    order: SharedOrder,
+    nowMs: number,
+    countHere: () => Promise<Value>,
+  ): Promise<Value> {
+    if (!(await this.#isLong(definition))) return countHere();
+    const { event } = definition;
     const name = JSON.stringify([event.id, order]);
     const answer = this.#turns.share(name, name, () => this.#post(event, order, nowMs));
-    return answeredWithin(answer, MAX_WAIT_MS);
+    return (await answeredWithin(answer, MAX_WAIT_MS)) as Value;
   }
 
   async #post(event: VotingEvent, order: CountOrder, nowMs: number): Promise<unknown> {

@@ -98,7 +98,7 @@ export class ReportPress {
   async #order(definition: BallotDefinition, size: PaperSize, nowMs: number): Promise<PrintOrder> {
     const { event } = definition;
     const [results, { voters }, weighted] = await Promise.all([
-      this.#deps.counting.forThread(definition, nowMs),
+      this.#deps.counting.results(definition, 'organizer', nowMs),
       readVoterFigures(this.#deps.copy, event.id),
       hasOtherWeights(this.#deps.copy, event.id),
     ]);
