@@ -7,7 +7,7 @@ import { closeCommitment } from './leaf.ts';
 import { equalHashes, hashLeaf, leadsToRoot, nodesOfInclusion } from './merkle-tree.ts';
 import { loadNodes } from './read-log.ts';
 import { findCheckpointAt, findHead, findLastClose, type LogHead, readLeaves } from './repository.ts';
-import { NoteRefused, type NoteVerifier } from './signed-note.ts';
+import { type NoteVerifier, unlessRefused } from './signed-note.ts';
 import { eventTree } from './tree-store.ts';
 
 // Only the signed head proves that a log is closed. Direct SQL can change the other columns, and add leaves that no signed head
@@ -61,13 +61,8 @@ async function findPlace(db: Executor, eventId: string, size: number): Promise<n
 
 /** Verifies the note of an event's log at a size; undefined if its signature, origin or size is wrong. */
 function openSigned(logKey: NoteVerifier, event: LoggedEvent, note: string, size: number): Checkpoint | undefined {
-  try {
-    const signed = openCheckpoint(note, logKey);
-    return signed.origin === originOf(logKey.name, event) && signed.size === size ? signed : undefined;
-  } catch (fault) {
-    if (fault instanceof NoteRefused) return undefined;
-    throw fault;
-  }
+  const signed = unlessRefused(() => openCheckpoint(note, logKey));
+  return signed?.origin === originOf(logKey.name, event) && signed.size === size ? signed : undefined;
 }
 
 /** Whether the note of this head is signed by the service and matches its root and `confirmed` columns, which direct SQL can change. */

@@ -6,12 +6,12 @@ import { inPages } from '#src/platform/loop-turns.ts';
 import { createSecrets, equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import {
   createNoteSigner,
-  NoteRefused,
   type NoteSigner,
   type NoteVerifier,
   openNote,
   parseVerifierKey,
   signNote,
+  unlessRefused,
 } from './signed-note.ts';
 
 /**
@@ -171,20 +171,11 @@ async function signHeadsAgain(client: pg.Client, earlier: NoteVerifier, signer: 
     async (...page) => (await client.query<{ id: string; note: string }>(read, page)).rows,
   );
   for await (const { id, note } of heads) {
-    const text = textOf(note, earlier);
+    // A note that the key did not sign is left alone: the check of its log reports it.
+    const text = unlessRefused(() => openNote(note, earlier));
     if (text === undefined) continue;
     const again = [id, note, signNote(text, signer)];
     await client.query('UPDATE ballot_logs SET note = $3 WHERE voting_event_id = $1 AND note = $2', again);
-  }
-}
-
-/** The text of a note; undefined if the key did not sign it: such a note is left alone, and the check of its log reports it. */
-function textOf(note: string, verifier: NoteVerifier): string | undefined {
-  try {
-    return openNote(note, verifier);
-  } catch (fault) {
-    if (fault instanceof NoteRefused) return undefined;
-    throw fault;
   }
 }
 

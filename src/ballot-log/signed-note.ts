@@ -31,6 +31,16 @@ export interface NoteSigner extends NoteVerifier {
 /** Thrown for a note that is malformed or not signed by the expected key. */
 export class NoteRefused extends Error {}
 
+/** What `open` reads; undefined if it refuses the note. */
+export function unlessRefused<T>(open: () => T): T | undefined {
+  try {
+    return open();
+  } catch (fault) {
+    if (fault instanceof NoteRefused) return undefined;
+    throw fault;
+  }
+}
+
 function requireName(name: string): void {
   if (!/^[^\s+\p{Cc}]+$/u.test(name) || !name.isWellFormed())
     throw new RangeError('a key name has at least one character, no space, plus or control character');

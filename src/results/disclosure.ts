@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { openCheckpoint, originOf } from '#src/ballot-log/checkpoint.ts';
-import { NoteRefused, type NoteVerifier } from '#src/ballot-log/signed-note.ts';
+import { type NoteVerifier, unlessRefused } from '#src/ballot-log/signed-note.ts';
 import { countBallots } from '#src/ballots/box.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
@@ -161,13 +161,7 @@ export class Disclosure {
   /** Number of ballots that the signed head of the log confirms; 0 without a valid head. */
   #confirmedOf(event: VotingEvent, note: string | undefined): number {
     const { logKey } = this.#deps;
-    if (note === undefined) return 0;
-    try {
-      const signed = openCheckpoint(note, logKey);
-      return signed.origin === originOf(logKey.name, event) ? signed.confirmed : 0;
-    } catch (fault) {
-      if (fault instanceof NoteRefused) return 0;
-      throw fault;
-    }
+    const signed = note === undefined ? undefined : unlessRefused(() => openCheckpoint(note, logKey));
+    return signed?.origin === originOf(logKey.name, event) ? signed.confirmed : 0;
   }
 }
