@@ -1,6 +1,6 @@
 import { and, eq, gt, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import { type Database, type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import type { TaggedRows } from '#src/database/tagged-rows.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -8,6 +8,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
+import { pick } from '#src/platform/pick.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { PAPER_SIZES } from '#src/results/download-link.ts';
@@ -59,20 +60,13 @@ export const lettersView = z
     ],
   });
 
-export const viewLetters = ({
-  id,
-  total,
-  done,
-  files,
-  downloads,
-  finishedAt,
-}: LetterRun): z.output<typeof lettersView> => ({
-  ...{ id, total, done },
-  files: Array.from({ length: files }, (_, index) => ({
+export const viewLetters = (run: LetterRun): z.output<typeof lettersView> => ({
+  ...pick(run, ['id', 'total', 'done']),
+  files: Array.from({ length: run.files }, (_, index) => ({
     number: index + 1,
-    downloadedAt: downloads[String(index + 1)] ?? null,
+    downloadedAt: run.downloads[String(index + 1)] ?? null,
   })),
-  finishedAt,
+  finishedAt: run.finishedAt,
 });
 
 const rowOfRun = (run: Columns): DecidingRow => [
@@ -110,15 +104,11 @@ export const partPlace = (
 
 const byId = (eventId: string, id: string) => and(eq(letterRuns.votingEventId, eventId), eq(letterRuns.id, id));
 
-export async function findLetters(executor: Executor, eventId: string, id: string): Promise<LetterRun | undefined> {
-  const [row] = await executor.select().from(letterRuns).where(byId(eventId, id));
-  return row;
-}
+export const findLetters = (executor: Executor, eventId: string, id: string): Promise<LetterRun | undefined> =>
+  firstOf(executor.select().from(letterRuns).where(byId(eventId, id)));
 
-export async function lockLetters(tx: Transaction, eventId: string, id: string): Promise<LetterRun | undefined> {
-  const [row] = await tx.select().from(letterRuns).where(byId(eventId, id)).for('update');
-  return row;
-}
+export const lockLetters = (tx: Transaction, eventId: string, id: string): Promise<LetterRun | undefined> =>
+  firstOf(tx.select().from(letterRuns).where(byId(eventId, id)).for('update'));
 
 export async function insertLetters(tx: Transaction, secrets: Secrets, run: Columns): Promise<void> {
   await tx.insert(letterRuns).values({ ...run, tag: tagOfRow(secrets, rowOfRun(run)) });

@@ -21,6 +21,8 @@ export const judged = (check: string, agrees: boolean, right: string, wrong: str
   detail: agrees ? right : wrong,
 });
 
+const leftOut = (check: string, detail: string): CountCheck => ({ check, status: 'left_out', detail });
+
 /** The value as an API client reads it: JSON drops `undefined` members. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
@@ -47,17 +49,13 @@ export async function checkCount(
 /** @param before how many had voted before the count, and `after` it: votes may arrive while it runs */
 function checkRoll({ event }: BallotDefinition, { stats }: EventResults, before: number, after: number): CountCheck {
   if (event.type !== 'election')
-    return {
-      check: 'roll',
-      status: 'left_out',
-      detail: 'a poll has no roll: one participant may stand in several rows',
-    };
+    return leftOut('roll', 'a poll has no roll: one participant may stand in several rows');
   const words = `${after} voters took part, ${stats.ballots} ballots were counted`;
   return judged('roll', before <= stats.ballots && stats.ballots <= after, words, words);
 }
 
 async function checkElectorate({ db }: CheckDeps, { event }: BallotDefinition): Promise<CountCheck> {
-  if (event.type !== 'election') return { check: 'electorate', status: 'left_out', detail: 'a poll has no electorate' };
+  if (event.type !== 'election') return leftOut('electorate', 'a poll has no electorate');
   const { summed, counted } = await readElectorateTwice(db, event.id);
   const words = `weight ${microToDecimal(summed)} as kept, ${microToDecimal(counted)} on the roll`;
   return judged('electorate', summed === counted, words, words);
@@ -72,19 +70,13 @@ async function checkClose({ db }: CheckDeps, results: EventResults): Promise<Cou
   // Behind the close leaf there may be void leaves of reversed payments.
   const last = ((await findHead(db, results.votingEventId))?.closedSize ?? results.log.size) - 1;
   const [data] = last < 0 ? [] : await readLeaves(db, results.votingEventId, last, last + 1);
-  const leaf: { t?: unknown; v?: unknown; c?: unknown; result?: unknown } =
-    data === undefined ? {} : JSON.parse(data.toString('utf8'));
-  if (leaf.t !== 'close')
-    return {
-      check: 'close',
-      status: 'left_out',
-      detail: 'the log does not bear a result yet: the event has not ended',
-    };
+  const leaf: { t?: unknown; c?: unknown } = data === undefined ? {} : JSON.parse(data.toString('utf8'));
+  if (leaf.t !== 'close') return leftOut('close', 'the log does not bear a result yet: the event has not ended');
   const { close } = results.log;
   const own = hashOfJson(asJson(results.positions));
   return judged(
     'close',
-    leaf.v === 1 ? leaf.result === own : close !== null && leaf.c === commitmentOfClose(close) && close.result === own,
+    close !== null && leaf.c === commitmentOfClose(close) && close.result === own,
     'the result is the one that the log commits to',
     'the log commits to another result',
   );

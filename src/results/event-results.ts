@@ -9,6 +9,16 @@ const rehearsalMark = z.literal(true).optional().meta({
   description: 'The event is being rehearsed: nothing of this counts or lasts. Left out otherwise.',
 });
 
+/** Fields that results and figures share. */
+export const changesShape = {
+  identityChanges: z.int().meta({ description: 'Changes of a voter’s e-mail or voter ID after the opening.' }),
+  rollChanges: z
+    .int()
+    .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
+  lettersPrinted: lettersPrintedShape,
+  disclosure: disclosureShape,
+};
+
 /** Results (completions 5). */
 export const resultsView = z
   .object({
@@ -28,12 +38,7 @@ export const resultsView = z
       abstentions: z.int(),
       electorate: z.number().nullable().meta({ description: 'Weight of the approved voters; null in polls.' }),
       turnout: z.number().nullable().meta({ description: 'From 0 to 1, by weight; null in polls.' }),
-      identityChanges: z.int().meta({ description: 'Changes of a voter’s e-mail or voter ID after the opening.' }),
-      rollChanges: z
-        .int()
-        .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
-      lettersPrinted: lettersPrintedShape,
-      disclosure: disclosureShape,
+      ...changesShape,
     }),
     positions: listShape(positionResultView),
     afterReversals: z

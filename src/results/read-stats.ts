@@ -10,15 +10,10 @@ import { readPaymentFigures } from '#src/payments/attempt-repository.ts';
 import { microToNumber, shareOf } from '#src/platform/decimal.ts';
 import { isFinalAt, shownStatusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import {
-  disclosureOf,
-  disclosureShape,
-  lettersOf,
-  lettersPrintedShape,
-  shownStatus,
-} from '#src/voting-events/voting-event.ts';
+import { disclosureOf, lettersOf, shownStatus } from '#src/voting-events/voting-event.ts';
 import type { ResultsAudience } from './count-event.ts';
 import type { Counting } from './counting.ts';
+import { changesShape } from './event-results.ts';
 import { readVoterFigures } from './repository.ts';
 
 /** The figures of an event (completions 3, rule 6). */
@@ -54,12 +49,7 @@ export const statsView = z
     }),
     byPosition: listShape(z.object({ positionId: z.string(), ballots: z.int(), abstentions: z.int() })),
     byGroup: listShape(z.object({ groupId: z.string(), name: z.string(), voters: z.int(), voted: z.int() })),
-    identityChanges: z.int().meta({ description: 'Changes of a voter’s e-mail or voter ID after the opening.' }),
-    rollChanges: z
-      .int()
-      .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
-    lettersPrinted: lettersPrintedShape,
-    disclosure: disclosureShape,
+    ...changesShape,
     updatedAt: timeShape(),
   })
   .meta({

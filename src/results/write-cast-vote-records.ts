@@ -46,19 +46,12 @@ function variationOf(position: BallotPosition) {
 
 function contestOf(position: BallotPosition) {
   const referendum = position.votingMethod === 'referendum';
-  const selections = position.everCandidates.map((candidate) =>
-    referendum
-      ? {
-          '@id': selectionId(position.number, candidate.number),
-          '@type': 'CVR.BallotMeasureSelection',
-          Selection: candidate.name,
-        }
-      : {
-          '@id': selectionId(position.number, candidate.number),
-          '@type': 'CVR.CandidateSelection',
-          CandidateIds: [candidate.id],
-        },
-  );
+  const selections = position.everCandidates.map(({ id, name, number }) => ({
+    '@id': selectionId(position.number, number),
+    ...(referendum
+      ? { '@type': 'CVR.BallotMeasureSelection', Selection: name }
+      : { '@type': 'CVR.CandidateSelection', CandidateIds: [id] }),
+  }));
   const common = { '@id': contestId(position.number), Name: position.title, ...variationOf(position) };
   const bounds = { NumberElected: position.seats, VotesAllowed: position.selectionLimit };
   return referendum

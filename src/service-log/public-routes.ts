@@ -2,15 +2,17 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import { findCheckpointAt, logOrigin, signHead } from '#src/ballot-log/checkpoint.ts';
 import { EMPTY_ROOT } from '#src/ballot-log/merkle-tree.ts';
+import { ballotProofView } from '#src/ballot-log/prove.ts';
 import { noteAnswer, proveInclusion, readTileBytes, tileAnswer } from '#src/ballot-log/read-log.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
-import { answersBytes, answersOne, answersText, listShape } from '#src/http/answer-shapes.ts';
+import { answersBytes, answersOne, answersText } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
 import { orNotFound } from '#src/platform/errors.ts';
+import { pick } from '#src/platform/pick.ts';
 import { loadPublicEvent } from '#src/voting-events/access.ts';
 import {
   findLeafOf,
@@ -26,11 +28,7 @@ const HASH_EXAMPLE = 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=';
 /** The position of an event's checkpoint in the service's own log, with its inclusion proof. */
 const checkpointProofView = z
   .object({
-    status: z.enum(['queued', 'logged']),
-    index: z.int().nullable().meta({ description: 'Of its leaf; null while it waits.' }),
-    hashes: listShape(z.string().meta({ description: 'A hash in base64.' })).meta({
-      description: 'The inclusion proof (RFC 6962).',
-    }),
+    ...pick(ballotProofView.shape, ['status', 'index', 'hashes']),
     checkpoint: z
       .string()
       .nullable()

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, sql } from 'drizzle-orm';
 import { CompactRange } from '#src/ballot-log/merkle-tree.ts';
 import { type NewTile, type TreeReader, type TreeStore, tilesIn } from '#src/ballot-log/tree-store.ts';
-import { type Executor, isTrue, type Transaction } from '#src/database/client.ts';
+import { type Executor, firstOf, isTrue, type Transaction } from '#src/database/client.ts';
 import { serviceCheckpoints, serviceCosignatures, serviceLog, serviceLogLeaves, serviceLogTiles } from './tables.ts';
 
 const CURRENT = 'current';
@@ -59,10 +59,8 @@ export async function insertServiceCheckpoint(tx: Transaction, checkpoint: Servi
   await tx.insert(serviceCheckpoints).values(checkpoint);
 }
 
-export async function findServiceCheckpoint(executor: Executor, size: number): Promise<ServiceCheckpoint | undefined> {
-  const [row] = await executor.select().from(serviceCheckpoints).where(eq(serviceCheckpoints.size, size));
-  return row;
-}
+export const findServiceCheckpoint = (executor: Executor, size: number): Promise<ServiceCheckpoint | undefined> =>
+  firstOf(executor.select().from(serviceCheckpoints).where(eq(serviceCheckpoints.size, size)));
 
 /** The newest heads with more than `above` leaves, newest first. */
 export async function listNewestCheckpoints(

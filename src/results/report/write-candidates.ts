@@ -6,23 +6,14 @@ import type { ReportWords } from './report-words.ts';
 import { INK, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
 
+const FIGURE_TITLES = {
+  ...{ plurality: 'votes', approval: 'approvals', referendum: 'votes', score: 'score', cumulative: 'points' },
+  ...{ quadratic: 'votes', ranked_choice: 'finalVotes' },
+} as const;
+
 /** Title of a method's column of figures. */
-export function figureTitle(method: PositionResult['votingMethod'], { position }: ReportWords): string {
-  switch (method) {
-    case 'approval':
-      return position.approvals;
-    case 'score':
-      return position.score;
-    case 'cumulative':
-      return position.points;
-    case 'ranked_choice':
-      return position.finalVotes;
-    case 'plurality':
-    case 'referendum':
-    case 'quadratic':
-      return position.votes;
-  }
-}
+export const figureTitle = (method: PositionResult['votingMethod'], { position }: ReportWords): string =>
+  position[FIGURE_TITLES[method]];
 
 export function winnerWord(input: ReportInput, { outcome }: ReportWords): string {
   if (!input.final) return outcome.leading;
