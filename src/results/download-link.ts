@@ -65,7 +65,11 @@ const MAC_BYTES = 32;
  * The token that ends a download URL: HMAC-SHA256 of the body, then the body itself, in base64url.
  * @param content of the link, for `openLink`; `kind` distinguishes links of different content
  */
-export function signLink(secrets: Secrets, content: { readonly kind: string }, nowMs: number): string {
+export function signLink<Content extends { readonly kind: string }>(
+  secrets: Secrets,
+  content: Content,
+  nowMs: number,
+): string {
   const body = Buffer.from(JSON.stringify([nowMs + DOWNLOAD_LINK_MS, content]));
   return Buffer.concat([secrets.mac('download', body), body]).toString('base64url');
 }
