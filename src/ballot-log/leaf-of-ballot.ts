@@ -1,6 +1,6 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import type { ConfirmedBallot } from '#src/ballots/ballot.ts';
 import { readChoices } from '#src/ballots/ballot-encoding.ts';
-import type { ConfirmedBallot } from '#src/ballots/log-receipts.ts';
 import {
   type BallotOpening,
   ballotCommitment,

@@ -1,4 +1,4 @@
-import type { LogReceipts } from '#src/ballots/log-receipts.ts';
+import type { LogReceipts } from '#src/ballots/ballot.ts';
 import type { Config } from '#src/config.ts';
 import type { Deps } from '#src/deps.ts';
 import { enqueue } from '#src/jobs/queue.ts';

@@ -25,9 +25,8 @@ import { CONFIRM_GRACE_MS, endsOf, isFinalAt, notOpen, secrecyOf, statusAt } fro
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { type ConfirmationView, confirmationView, confirmBody } from './ballot.ts';
+import { type ConfirmationView, confirmationView, confirmBody, type LogReceipts } from './ballot.ts';
 import { readChoices } from './ballot-encoding.ts';
-import type { LogReceipts } from './log-receipts.ts';
 import {
   type ConfirmRow,
   type ConfirmVerdict,

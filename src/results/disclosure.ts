@@ -12,7 +12,7 @@ import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { DISCLOSED_TOGETHER, type VotingEvent } from '#src/voting-events/voting-event.ts';
-import { judgeWaiting } from './judge-waiting.ts';
+import { judgeWaiting } from './ask-count.ts';
 import type { StoredBallot } from './running-count.ts';
 
 /** The ballots that the public count includes while an event keeps back who voted (completions 5.6). */

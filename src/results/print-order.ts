@@ -1,8 +1,7 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { PaperSize } from './download-link.ts';
 import type { EventResults } from './event-results.ts';
-import { groupTurnout } from './report/group-turnout.ts';
-import type { ReportInput } from './report/report-input.ts';
+import type { GroupTurnout, ReportInput } from './report/report-input.ts';
 import { writeReport } from './report/write-report.ts';
 
 export interface PrintOrder {
@@ -15,6 +14,37 @@ export interface PrintOrder {
   /** Results; of a large event as the API's JSON text, which this thread parses to spare the main thread. */
   readonly results: EventResults | Uint8Array<ArrayBuffer>;
   readonly size: PaperSize;
+}
+
+/** The fewest voters in a line of turnout, which must not show who voted (completions 5.6). */
+const SMALLEST = 5;
+
+/**
+ * Turnout by group. The page also states the total, from which readers could calculate the line of all others. That line therefore
+ * also needs five voters: if it has fewer, the smallest groups are moved into it.
+ * @param names group names in display order; a group without a name counts among all others
+ */
+export function groupTurnout(
+  { byGroup, log }: Pick<EventResults, 'byGroup' | 'log'>,
+  names: ReadonlyMap<string, string>,
+): GroupTurnout[] {
+  const { electorate = null, participants = null } = log.close ?? {};
+  if (byGroup === null || electorate === null || participants === null) return [];
+  const order = [...names.keys()];
+  const shown = byGroup
+    .filter(({ groupId, voters }) => voters >= SMALLEST && names.has(groupId))
+    .toSorted((one, other) => one.voters - other.voters);
+  const sum = (what: 'voters' | 'voted'): number => shown.reduce((total, group) => total + group[what], 0);
+  const rest = () => ({ name: null, voters: electorate.heads - sum('voters'), voted: participants - sum('voted') });
+  while (shown.length > 0 && rest().voters !== 0 && rest().voters < SMALLEST) shown.shift();
+  const others = rest();
+  if (shown.length === 0) return [];
+  return [
+    ...shown
+      .toSorted((one, other) => order.indexOf(one.groupId) - order.indexOf(other.groupId))
+      .map(({ groupId, voters, voted }) => ({ name: names.get(groupId) ?? null, voters, voted })),
+    ...(others.voters === 0 ? [] : [others]),
+  ];
 }
 
 function inputOf({ frame, definitions, groups, results }: PrintOrder): ReportInput {

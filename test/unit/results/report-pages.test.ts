@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { groupTurnout } from '#src/results/report/group-turnout.ts';
+import { groupTurnout } from '#src/results/print-order.ts';
 import type { ReportInput } from '#src/results/report/report-input.ts';
 import { reportWords } from '#src/results/report/report-words.ts';
 import { Sheet } from '#src/results/report/sheet.ts';
