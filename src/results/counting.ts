@@ -9,6 +9,7 @@ import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { SharedTurns } from '#src/platform/shared-turns.ts';
 import { streamText } from '#src/platform/stream-text.ts';
+import { orLate } from '#src/platform/within.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
 import type { CheckedRoll } from '#src/voters/check-roll.ts';
@@ -109,7 +110,7 @@ export class Counting {
     if (!(await this.#isLong(definition))) return this.#counter.finalCount(definition, nowMs, roll);
     // Not shared with other callers: only this count uses the checked roll.
     const count = this.#post(definition.event, { kind: 'final', roll }, nowMs);
-    const final = (await answeredWithin(count, MAX_FINAL_MS)) as FinalCount;
+    const final = (await orLate(count, MAX_FINAL_MS, takesLonger)) as FinalCount;
     return { ...final, lotRoot: Buffer.from(final.lotRoot) };
   }
 
@@ -146,7 +147,7 @@ export class Counting {
     const { event } = definition;
     const name = JSON.stringify([event.id, order]);
     const answer = this.#turns.share(name, name, () => this.#post(event, order, nowMs));
-    return (await answeredWithin(answer, MAX_WAIT_MS)) as Value;
+    return (await orLate(answer, MAX_WAIT_MS, takesLonger)) as Value;
   }
 
   async #post(event: VotingEvent, order: CountOrder, nowMs: number): Promise<unknown> {
@@ -165,31 +166,16 @@ export class Counting {
       if (reply.shown > 0) this.disclosure.remember(event, reply.shown);
       return reply.bytes ?? reply.value;
     } catch (fault) {
-      throw fault instanceof ApiError ? fault : unfinished(fault);
+      if (fault instanceof ApiError) throw fault;
+      // The cause is logged with the answer.
+      throw Object.assign(retryLater('The count could not be finished. Retry.'), { cause: fault });
     }
   }
 }
 
-/** @throws ApiError 500 `internal` with `Retry-After` if the answer takes longer than `waitMs` */
-function answeredWithin<Value>(answer: Promise<Value>, waitMs: number): Promise<Value> {
-  const timeout = AbortSignal.timeout(waitMs);
-  return Promise.race([
-    answer,
-    new Promise<never>((_, reject) =>
-      timeout.addEventListener('abort', () => {
-        const message = 'The count takes a moment longer. Retry in a few seconds.';
-        reject(new ApiError('internal', message, undefined, RETRY_SECONDS));
-      }),
-    ),
-  ]);
-}
+const retryLater = (message: string): ApiError => new ApiError('internal', message, undefined, RETRY_SECONDS);
 
-/** The error for callers of a count that failed: they may retry, and the cause is logged with it. */
-function unfinished(cause: unknown): ApiError {
-  const error = new ApiError('internal', 'The count could not be finished. Retry.', undefined, RETRY_SECONDS);
-  error.cause = cause;
-  return error;
-}
+const takesLonger = (): ApiError => retryLater('The count takes a moment longer. Retry in a few seconds.');
 
 async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
