@@ -6,7 +6,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { type CompactRange, HASH_BYTES } from './merkle-tree.ts';
-import { countQueue, type LogHead, type StoredCheckpoint } from './repository.ts';
+import { countQueue, type LogHead } from './repository.ts';
 import {
   createNoteSigner,
   NoteRefused,
@@ -114,22 +114,6 @@ export const signCheckpoint = (checkpoint: Checkpoint, signer: NoteSigner): stri
 export const openCheckpoint = (note: string, verifier: NoteVerifier): Checkpoint =>
   parseCheckpointBody(openNote(note, verifier));
 
-async function updateNote(tx: Transaction, eventId: string, confirmed: number, note: string): Promise<void> {
-  await tx.update(ballotLogs).set({ confirmed, note }).where(eq(ballotLogs.votingEventId, eventId));
-}
-
-async function insertCheckpoint(
-  tx: Transaction,
-  { id: eventId, rehearsalSince }: Pick<VotingEvent, 'id' | 'rehearsalSince'>,
-  checkpoint: StoredCheckpoint,
-  nowMs: number,
-): Promise<void> {
-  await tx.insert(logCheckpoints).values({ votingEventId: eventId, ...checkpoint, createdAt: nowMs });
-  // The service's own log does not record checkpoints of a rehearsal, whose log is wiped.
-  if (rehearsalSince !== null) return;
-  await tx.insert(checkpointQueue).values({ votingEventId: eventId, size: checkpoint.size });
-}
-
 /**
  * Signs the head of a log, stores it as a checkpoint and publishes `log.checkpoint`, in the transaction that
  * appended to the log. The only place that creates checkpoints.
@@ -143,12 +127,15 @@ export async function recordCheckpoint(
   frontier: CompactRange,
   confirmed: number,
 ): Promise<string> {
+  const { id: votingEventId, accountId, rehearsalSince } = event;
   const { size } = frontier;
   const rootHash = Buffer.from(frontier.root());
   const note = await renewNote(tx, deps, event, frontier, confirmed);
-  await insertCheckpoint(tx, event, { size, rootHash, note }, await readNow(tx));
-  const about = { accountId: event.accountId, votingEventId: event.id };
-  const fact = { votingEventId: event.id, size, rootHash: rootHash.toString('base64'), checkpoint: note };
+  await tx.insert(logCheckpoints).values({ votingEventId, size, rootHash, note, createdAt: await readNow(tx) });
+  // The service's own log does not record checkpoints of a rehearsal, whose log is wiped.
+  if (rehearsalSince === null) await tx.insert(checkpointQueue).values({ votingEventId, size });
+  const about = { accountId, votingEventId };
+  const fact = { votingEventId, size, rootHash: rootHash.toString('base64'), checkpoint: note };
   await publish(tx, deps, about, 'log.checkpoint', [fact]);
   return note;
 }
@@ -171,7 +158,7 @@ export async function renewNote(
 ): Promise<string> {
   const head = { origin: originOf(logKey.name, event), size: frontier.size, rootHash: frontier.root() };
   const note = signCheckpoint({ ...head, confirmed }, logKey);
-  await updateNote(tx, event.id, confirmed, note);
+  await tx.update(ballotLogs).set({ confirmed, note }).where(eq(ballotLogs.votingEventId, event.id));
   return note;
 }
 

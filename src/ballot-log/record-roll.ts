@@ -29,7 +29,12 @@ export const countParticipants = (executor: Executor, eventId: string): Promise<
 /** The roll as the log records it: approved voters, their weight, and the numbers of manual changes since the opening. */
 type RecordedRoll = Pick<LogHead, 'rollHeads' | 'rollWeight' | 'rollIdentityChanges' | 'rollOtherChanges'>;
 
-const NO_ROLL: RecordedRoll = { rollHeads: null, rollWeight: null, rollIdentityChanges: null, rollOtherChanges: null };
+export const NO_ROLL: RecordedRoll = {
+  rollHeads: null,
+  rollWeight: null,
+  rollIdentityChanges: null,
+  rollOtherChanges: null,
+};
 
 /**
  * The roll that may be published; none in polls. Leaves out voters whose approval by a first key is not disclosed yet: the leaf

@@ -24,7 +24,7 @@ import { encodeLeaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { CompactRange } from './merkle-tree.ts';
 import { readEnd, recordConfiguration } from './record-configuration.ts';
-import { recordRoll } from './record-roll.ts';
+import { NO_ROLL, recordRoll } from './record-roll.ts';
 import {
   countQueue,
   insertHead,
@@ -303,10 +303,7 @@ const EMPTY_HEAD = {
   definitionVersion: 0,
   confirmedAtChange: null,
   end: null,
-  rollHeads: null,
-  rollWeight: null,
-  rollIdentityChanges: null,
-  rollOtherChanges: null,
+  ...NO_ROLL,
   rollSeq: 0,
   closedSize: null,
   lotSeed: '',

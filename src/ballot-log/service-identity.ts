@@ -4,6 +4,7 @@ import { type Finding, failed, found, warned, withConnection } from '#src/databa
 import { conflict } from '#src/platform/errors.ts';
 import { inPages } from '#src/platform/loop-turns.ts';
 import { createSecrets, equalSecrets, type Secrets } from '#src/platform/secrets.ts';
+import { createLogKey } from './checkpoint.ts';
 import {
   createNoteSigner,
   type NoteSigner,
@@ -132,15 +133,8 @@ export async function storeIdentity(config: Config, client: pg.Client): Promise<
     const check = secrets.mac('key-check', CHECKED);
     await client.query(`${INSERT} ON CONFLICT DO NOTHING`, [SECRET_KEY, secrets.id, check]);
   }
-  const { verifierKey } = signerOf(config);
+  const { verifierKey } = createLogKey(config, createSecrets(config.secretKeys));
   await client.query(`${INSERT} ON CONFLICT DO NOTHING`, [LOG_KEY, 'current', Buffer.from(verifierKey)]);
-}
-
-/** The configured signer: LOG_SIGNING_KEY or a key derived from the current SECRET_KEY, named `logName` or as the host of BASE_URL. */
-function signerOf(config: Config) {
-  const [seed] = logSeeds(config);
-  if (seed === undefined) throw new Error('there is no secret key');
-  return createNoteSigner(config.logName ?? new URL(config.baseUrl).hostname, seed);
 }
 
 /**
@@ -151,7 +145,7 @@ export function adoptLogKey(config: Config, url: string): Promise<string> {
   return withConnection(url, async (client) => {
     const stored = await readStored(client);
     const logName = nameOfLogs(stored) ?? null;
-    const signer = signerOf({ ...config, logName });
+    const signer = createLogKey({ ...config, logName }, createSecrets(config.secretKeys));
     const { verifierKey } = signer;
     if (stored.logKey !== undefined) await signHeadsAgain(client, parseVerifierKey(stored.logKey), signer);
     await client.query(`${INSERT} ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, created_at = now_ms()`, [
