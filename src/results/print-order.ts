@@ -1,4 +1,5 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
+import { pick } from '#src/platform/pick.ts';
 import type { PaperSize } from './download-link.ts';
 import type { EventResults } from './event-results.ts';
 import type { GroupTurnout, ReportInput } from './report/report-input.ts';
@@ -50,18 +51,13 @@ export function groupTurnout(
 function inputOf({ frame, definitions, groups, results }: PrintOrder): ReportInput {
   const read: EventResults =
     results instanceof Uint8Array ? JSON.parse(Buffer.from(results.buffer).toString('utf8')).data : results;
-  const { positions, final, disputed, asOf, stats, log, lot, afterReversals } = read;
   return {
     ...frame,
+    ...pick(read, ['final', 'disputed', 'asOf', 'log', 'lot']),
     groups: groupTurnout(read, groups),
-    final,
-    disputed,
-    asOf,
-    ballots: stats.ballots,
-    ballotsAfterReversals: afterReversals?.ballots ?? null,
-    log,
-    lot,
-    positions: positions.flatMap((result) => {
+    ballots: read.stats.ballots,
+    ballotsAfterReversals: read.afterReversals?.ballots ?? null,
+    positions: read.positions.flatMap((result) => {
       const own = definitions.get(result.id);
       return own === undefined ? [] : [{ result, ...own }];
     }),

@@ -21,25 +21,16 @@ export function quotient(part: bigint, whole: bigint, decimals: number): string 
 
 export type Language = VotingEvent['language'];
 
-/** Formats of figures and times in a language. */
-export interface Formats {
-  readonly language: Language;
-  /** `"1234567.5"` → `"1,234,567.5"`, `"1.234.567,5"`: every digit of an exact decimal. */
-  readonly digits: (figure: string | number | bigint) => string;
-  /** part / whole as `33.3 %`; a dash if `whole` is 0, or `part` negative. */
-  readonly percent: (part: bigint, whole: bigint) => string;
-  /** `21 November 2026, 08:15 GMT+01:00`, in the event's time zone; a dash for null. */
-  readonly date: (timeMs: number | null, timeZone: string) => string;
-}
-
 /** Replaces the narrow no-break space of some languages by a no-break space, which every font face has. */
 const plainSpaces = (text: string): string => text.replaceAll('\u202f', '\u00a0');
 
-export function formatsOf(language: Language): Formats {
+/** Formats of figures and times in a language. */
+export function formatsOf(language: Language) {
   const locale = language === 'en' ? 'en-GB' : language;
   const wholes = new Intl.NumberFormat(locale);
   const point = wholes.formatToParts(0.5).find(({ type }) => type === 'decimal')?.value ?? '.';
-  const digits: Formats['digits'] = (figure) => {
+  /** `"1234567.5"` → `"1,234,567.5"`, `"1.234.567,5"`: every digit of an exact decimal. */
+  const digits = (figure: string | number | bigint): string => {
     const text = String(figure);
     // Set the sign apart: BigInt("-0") would lose it in "-0.5".
     const [whole = '', fraction] = text.replace('-', '').split('.');
@@ -49,11 +40,13 @@ export function formatsOf(language: Language): Formats {
   return {
     language,
     digits,
-    percent: (part, whole) => {
+    /** part / whole as `33.3 %`; a dash if `whole` is 0, or `part` negative. */
+    percent: (part: bigint, whole: bigint): string => {
       const text = part < 0n ? undefined : quotient(part * 100n, whole, 1);
       return text === undefined ? '–' : `${digits(text)} %`;
     },
-    date: (timeMs, timeZone) => {
+    /** `21 November 2026, 08:15 GMT+01:00`, in the event's time zone; a dash for null. */
+    date: (timeMs: number | null, timeZone: string): string => {
       if (timeMs === null) return '–';
       const format = new Intl.DateTimeFormat(locale, {
         timeZone,
