@@ -7,8 +7,13 @@ import { INK, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
 
 const FIGURE_TITLES = {
-  ...{ plurality: 'votes', approval: 'approvals', referendum: 'votes', score: 'score', cumulative: 'points' },
-  ...{ quadratic: 'votes', ranked_choice: 'finalVotes' },
+  plurality: 'votes',
+  approval: 'approvals',
+  referendum: 'votes',
+  score: 'score',
+  cumulative: 'points',
+  quadratic: 'votes',
+  ranked_choice: 'finalVotes',
 } as const;
 
 /** Title of a method's column of figures. */
