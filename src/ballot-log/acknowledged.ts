@@ -20,10 +20,7 @@ interface Remembered {
   readonly tags: Map<string, Buffer>;
 }
 
-/**
- * The ballots that this process confirmed and has not yet seen in the box. If direct SQL deletes a queued ballot together with its
- * voter's participation, all counts still agree: only this memory shows that the ballot is missing.
- */
+/** Ballots that this process confirmed and has not seen in the box: if SQL deletes one with its participation, only this memory shows it. */
 export class Acknowledged {
   readonly #events = new Map<string, Remembered>();
   #size = 0;

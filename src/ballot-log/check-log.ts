@@ -57,10 +57,7 @@ export async function checkLogs(deps: CheckDeps, sinceMs: number): Promise<void>
   }
 }
 
-/**
- * Checks one log, in chunks, so that memory does not grow with it. @returns the first fault in words, or undefined
- * @param onRoll receives the checked roll of an election whose log is not closed
- */
+/** Checks one log, in chunks. @param onRoll gets the checked roll of an election whose log is not closed @returns the first fault, in words */
 export async function checkLog(
   deps: CheckDeps,
   eventId: string,
@@ -281,10 +278,7 @@ async function checkTiles(
   return undefined;
 }
 
-/**
- * Compares the present head with its signature and with the checkpoint remembered outside of the database. The log may grow meanwhile:
- * one snapshot serves event, head and last checkpoint. The remembered checkpoint is read first, and so is never newer than the snapshot.
- */
+/** Compares the head with its signature and with the checkpoint remembered before this snapshot was taken, while the log may grow. */
 async function checkSigned(deps: CheckDeps, eventId: string): Promise<string | undefined> {
   const remembered = await deps.checkpoints.recall(eventId);
   return atOneMoment(deps.db, async (tx) => {

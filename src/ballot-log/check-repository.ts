@@ -4,10 +4,7 @@ import { MICRO } from '#src/platform/decimal.ts';
 import type { Log } from '#src/platform/log.ts';
 import { markDisputed } from '#src/voting-events/repository.ts';
 
-/**
- * Reports that a log, or rows that it depends on, differ from what the service wrote: logs an error with the field `alarm`, and marks the
- * event as `disputed` until a check finds no fault. The metric `ballot_log_alarms` counts such events.
- */
+/** Logs an alarm about a log or rows that it depends on, and marks the event as `disputed` until a check finds no fault. */
 export async function raiseAlarm(
   deps: { readonly db: Database; readonly log: Log },
   eventId: string,

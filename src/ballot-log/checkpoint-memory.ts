@@ -15,10 +15,7 @@ export interface Remembered {
 const isLater = (one: Remembered, other: Remembered | undefined): boolean =>
   one.size > (other?.size ?? -1) || (one.size === other?.size && (one.confirmed ?? 0) > (other.confirmed ?? 0));
 
-/**
- * Stores the last checkpoint of each log in a folder outside of the database. If an older backup is restored, the log is shorter
- * than this checkpoint: the service then raises an alarm instead of signing a second, different history.
- */
+/** The last checkpoint of each log, outside of the database: after the restore of an older backup, no second history is signed. */
 export class CheckpointMemory {
   readonly #folder: string;
   readonly #open: (note: string) => Remembered;

@@ -19,10 +19,7 @@ import { ballotLogs, checkpointQueue, logCheckpoints } from './tables.ts';
 
 export { findCheckpointAt } from './repository.ts';
 
-/**
- * The key that signs checkpoints and promises: LOG_SIGNING_KEY, or a key derived from the first SECRET_KEY of this database. Its
- * name is the host name of the first BASE_URL. The database keeps name and public key from the first start on (`service_identity`).
- */
+/** Signs checkpoints and promises. From the first start on, the database keeps its name and public key (`service_identity`). */
 export function createLogKey(
   { baseUrl, logName, logSigningKey }: Pick<Config, 'baseUrl' | 'logName' | 'logSigningKey'>,
   secrets: Secrets,
@@ -30,10 +27,7 @@ export function createLogKey(
   return createNoteSigner(logName ?? new URL(baseUrl).hostname, logSigningKey ?? secrets.derive('log-signing'));
 }
 
-/**
- * The head of a tree in the C2SP tlog-checkpoint format: a signed note of three lines, the origin, the number of leaves, and
- * the root hash in base64. The service's own log uses this form.
- */
+/** The head of a tree (C2SP tlog-checkpoint): a signed note of three lines, the origin, the number of leaves, the root hash in base64. */
 export interface TreeHead {
   readonly origin: string;
   /** Leaves in the tree. */
@@ -42,10 +36,7 @@ export interface TreeHead {
   readonly rootHash: Uint8Array;
 }
 
-/**
- * The head of an event's log. Its origin is `<key name>/<voting event id>`: one key signs the logs of all events, and the
- * origin distinguishes them. A fourth line, `confirmed <n>`, counts the ballots confirmed so far, logged or still queued.
- */
+/** The head of an event's log. A fourth line, `confirmed <n>`, counts the ballots confirmed so far, logged or still queued. */
 export interface Checkpoint extends TreeHead {
   readonly confirmed: number;
 }
@@ -162,10 +153,7 @@ export async function renewNote(
   return note;
 }
 
-/**
- * Deletes up to `limit` checkpoints from the queue for the service's own log, an event's smaller sizes first. Rows that another
- * transaction has locked are skipped.
- */
+/** Takes checkpoints from the queue for the service's own log, an event's smaller sizes first. Skips rows that are locked. */
 export async function takeQueuedCheckpoints(tx: Transaction, limit: number) {
   const { rows } = await tx.execute<{ eventId: string; size: number; rootHash: Buffer }>(sql`
     WITH taken AS (

@@ -54,11 +54,7 @@ const latestParts = (eventId: string): SQL => sql`
   SELECT DISTINCT ON (part_id) kind, part_id AS id, number, content FROM log_configurations
   WHERE voting_event_id = ${eventId} ORDER BY part_id, number DESC`;
 
-/**
- * Stores only the parts that changed: after a thousand changes of one row, the log has that row a thousand times and every other
- * row once.
- * @param leafIndex the leaf with the hash of the configuration
- */
+/** Stores only the parts that changed. @param leafIndex the leaf with the hash of the configuration */
 export async function recordParts(
   tx: Transaction,
   eventId: string,

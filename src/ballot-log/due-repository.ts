@@ -32,10 +32,7 @@ const NOT_SIGNED_FOR = sql`l.confirmed <> l.ballots + coalesce(q.ballots, 0)`;
 const ROLL_CHANGED = sql`e.type = 'election'
   AND (l.roll_identity_changes, l.roll_other_changes) IS DISTINCT FROM (e.identity_changes, e.roll_changes)`;
 
-/**
- * SQL. The smallest batch to seal (completions 6.2) for an event `e` with the queue `q`; null if its ballots are sealed only at the
- * close.
- */
+/** SQL. The smallest batch to seal of an event `e` with the queue `q` (completions 6.2); null if its ballots wait for the close. */
 const leastToSeal = (leastWhileOpen: number) => sql`CASE WHEN ${FINAL} OR q.due_at <= now_ms() THEN 1
   WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen}::integer END`;
 

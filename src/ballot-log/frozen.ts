@@ -26,10 +26,7 @@ function frozenOf({ kind, text }: Pick<ConfigurationPart, 'kind' | 'text'>): str
   return canonicalJson(Object.fromEntries(Object.entries(part).filter(([name]) => !FREE[kind].includes(name))));
 }
 
-/**
- * The first difference between a configuration and the last logged one in a part that the first ballot freezes, in words.
- * @param logged the result of `readLoggedHash`
- */
+/** The first difference, in words, from the last logged configuration in a part that the first ballot freezes. @param logged its hash */
 export async function findFrozenChange(
   executor: Executor,
   eventId: string,

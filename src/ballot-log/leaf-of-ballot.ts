@@ -10,10 +10,7 @@ import {
   encodeLeaf,
 } from './leaf.ts';
 
-/**
- * The content to which a ballot's leaf commits: its entries, with the IDs of positions and candidates, and its weight. Content and
- * salt suffice to recompute the commitment.
- */
+/** The content to which a ballot's leaf commits. With the salt, it suffices to recompute the commitment. */
 export function openingOf(definition: BallotDefinition, ballot: ConfirmedBallot): BallotOpening {
   const votes = readChoices(definition, ballot.entries).map(
     ({ position, candidate, kind, value }): CommittedVote => ({

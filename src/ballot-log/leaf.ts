@@ -40,10 +40,7 @@ interface OpenLeaf extends LeafOf<'open'> {
   readonly rehearsalBallots?: number;
 }
 
-/**
- * The roll of an election from this leaf on, without names. Up to the next `roll` leaf, the log may have at most `heads` ballots
- * with at most `weight` in total. `seq` counts these leaves from 1.
- */
+/** The roll of an election: up to the next `roll` leaf, at most `heads` ballots of `weight` in total may follow. `seq` counts from 1. */
 interface RollLeaf extends LeafOf<'roll'> {
   readonly at: number;
   /** Null, like `weight`, if the event became a poll before the first ballot and so has no roll any more. */

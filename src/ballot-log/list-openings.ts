@@ -114,10 +114,7 @@ function countFitting(rows: readonly PlacedBallot[], most: number): number {
   return over === -1 ? rows.length : over;
 }
 
-/**
- * The openings of the log's ballots, in log order: `{ index, votes, weight, salt }` (salt in base64), with the seed for the lots
- * that break ties (hex), whose hash is in the `open` leaf. Includes void ballots, which their `void` leaves identify.
- */
+/** The openings of the log's ballots in log order, void ballots included, and the seed (hex) whose hash is in the `open` leaf. */
 export async function listOpenings(deps: Deps, event: VotingEvent, question: OpeningsQuestion): Promise<Answer> {
   const name = canonicalJson(['openings', event.id]);
   const { after, most } = readQuestion(deps, name, question);

@@ -157,10 +157,7 @@ const SIZE_BYTES = 8;
 /** Called for every node that an append completes, the leaf first. */
 type OnNode = (node: TreeNode, hash: Uint8Array) => void;
 
-/**
- * The right edge of a growing tree: one hash for each 1 in the binary form of its size, the largest subtree first. Appending
- * needs nothing else, so at most 53 hashes suffice for a log of any size.
- */
+/** The right edge of a growing tree, all that an append needs: a hash for each 1 in the binary form of its size, largest subtree first. */
 export class CompactRange {
   #size = 0;
   readonly #subtrees: Uint8Array[] = [];

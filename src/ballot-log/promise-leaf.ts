@@ -30,18 +30,12 @@ export function signLogPromise(origin: string, leafHash: Uint8Array, signer: Not
   return signNote(`${origin}\n${WORDS}\n${encoded}\nuntil ${new Date(untilMs).toISOString()}\n`, signer);
 }
 
-/**
- * Minimum time between two sealing jobs for full queues of an event. Ballots that arrive meanwhile are sealed together: a sealing,
- * with the disclosure before it, costs about as much for three hundred ballots as for thirty.
- */
+/** Minimum time between two sealings of an event's full queue: sealing three hundred ballots costs about as much as thirty. */
 export const SEAL_PAUSE_MS = 200;
 /** Maximum number of events with a counter. Above it, all counters are dropped; the recurring job seals the ballots counted so far. */
 const MAX_COUNTED = 10_000;
 
-/**
- * Signs promises, and enqueues the sealing of a full queue. Each process counts its own confirms in memory, so that no confirm
- * has to count the queue in the database.
- */
+/** Signs promises, and has full queues sealed. Each process counts its own confirms, so that no confirm counts the queue. */
 export function createLogReceipts(
   deps: Pick<Deps, 'db' | 'log' | 'logKey' | 'acknowledged' | 'ballotPublisher'> & {
     readonly config: Pick<Config, 'webConcurrency'>;

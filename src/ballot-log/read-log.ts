@@ -11,10 +11,7 @@ import {
 import { encodeBundle, type HashTile, parseTilePath, readFromTiles, TILE_WIDTH, tilesHolding } from './tiles.ts';
 import type { TreeReader } from './tree-store.ts';
 
-/**
- * The caches that may store a tile. A tile never changes: the URL of a partial tile contains its width. If the log requires a key,
- * shared caches must not store its tiles. No cache may store a tile of a rehearsal, which is wiped.
- */
+/** Who may cache a tile, which never changes: no shared cache if the log requires a key, and no cache in a rehearsal, which is wiped. */
 const KEPT_BY = {
   anybody: { 'Cache-Control': 'public, max-age=31536000, immutable' },
   reader: { 'Cache-Control': 'private, max-age=31536000, immutable' },

@@ -73,10 +73,7 @@ export async function requireSigned(
   return remembered;
 }
 
-/**
- * Requires that no ballot counted in a signed `confirmed` line is missing.
- * @param present number of ballots in the log and in the queue @throws LogSetBack
- */
+/** Requires that no ballot of a signed `confirmed` line is missing. @param present ballots in log and queue @throws LogSetBack */
 export function requireComplete(
   head: Pick<LogHead, 'confirmed' | 'dropped' | 'frontier'> | undefined,
   remembered: Remembered | undefined,

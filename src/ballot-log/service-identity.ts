@@ -112,10 +112,7 @@ export async function checkIdentity(config: Config, client: pg.Client): Promise<
   return secretKey.status === 'failed' ? [secretKey] : [secretKey, checkLogKey(config, stored)];
 }
 
-/**
- * The configuration with the stored name and the matching key of the logs, so that a new BASE_URL or SECRET_KEY changes
- * neither. Call after `checkIdentity` found that the keys match.
- */
+/** The configuration with the stored name and key of the logs, which a new BASE_URL or SECRET_KEY does not change. */
 export async function withLogIdentity(config: Config, client: pg.Client): Promise<Config> {
   const stored = await readStored(client);
   const seed = findLogSeed(config, stored);
@@ -124,10 +121,7 @@ export async function withLogIdentity(config: Config, client: pg.Client): Promis
 
 const INSERT = 'INSERT INTO service_identity (kind, id, value, created_at) VALUES ($1, $2, $3, now_ms())';
 
-/**
- * Stores missing check values of all listed secret keys, and the logs' verifier key if missing. Every listed key counts as in
- * use: during a rotation, other processes may already encrypt under the new key.
- */
+/** Stores the missing values for all listed secret keys (in a rotation other processes may use the new one) and for the log key. */
 export async function storeIdentity(config: Config, client: pg.Client): Promise<void> {
   for (const secrets of each(config)) {
     const check = secrets.mac('key-check', CHECKED);
@@ -137,10 +131,7 @@ export async function storeIdentity(config: Config, client: pg.Client): Promise<
   await client.query(`${INSERT} ON CONFLICT DO NOTHING`, [LOG_KEY, 'current', Buffer.from(verifierKey)]);
 }
 
-/**
- * Makes the configured key the logs' key, under their present name. Signs every head again that the earlier key signed, because a
- * log accepts appends only after a head with a valid signature. @returns the new verifier key
- */
+/** Makes the configured key the logs' key: signs every head again, because a log accepts appends only after a valid signature. */
 export function adoptLogKey(config: Config, url: string): Promise<string> {
   return withConnection(url, async (client) => {
     const stored = await readStored(client);

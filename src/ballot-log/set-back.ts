@@ -134,11 +134,7 @@ interface Dropped {
   readonly participations: number;
 }
 
-/**
- * Deletes rows marked `set_back`, at most 1,000 per call, and participations that the service did not write. A `config` leaf records the
- * number of rows.
- * @returns undefined for an event without a log
- */
+/** Deletes up to 1,000 rows marked `set_back` and forged participations, and logs how many. @returns undefined for an event without a log */
 export async function dropSetBack(deps: DropDeps, eventId: string): Promise<Dropped | undefined> {
   const done = await inTransaction(deps.db, async (tx) => {
     await waitForSequencer(tx, eventId);

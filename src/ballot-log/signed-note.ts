@@ -57,10 +57,7 @@ function keyIdOf(name: string, rawPublicKey: Uint8Array, algorithm = ED25519): B
   return hash('sha256', named, 'buffer').subarray(0, KEY_ID_BYTES);
 }
 
-/**
- * Creates a signer from an Ed25519 private key, 32 random bytes (RFC 8032, "seed").
- * @param name the host name by which the service is known
- */
+/** Creates a signer from an Ed25519 private key, 32 random bytes (RFC 8032, "seed"). */
 export function createNoteSigner(name: string, seed: Uint8Array): NoteSigner {
   if (seed.length !== KEY_BYTES) throw new RangeError(`a signing key has ${KEY_BYTES} bytes`);
   const der = Buffer.concat([PKCS8_PREFIX, seed]);

@@ -93,10 +93,7 @@ export const appendLeaves = (
   leaves: readonly Buffer[],
 ): Promise<void> => appendToTree(eventTreeStore(tx, eventId), frontier, leaves);
 
-/**
- * Appends leaves to a log in the caller's transaction, advances its frontier, and writes tiles that became full. Reads only the
- * 256 hashes of each full tile, so the cost does not grow with the log.
- */
+/** Appends leaves, advances the frontier, and writes tiles that became full. The cost does not grow with the log. */
 export async function appendToTree(tree: TreeStore, frontier: CompactRange, leaves: readonly Buffer[]): Promise<void> {
   if (leaves.length === 0) return;
   const full: FullTile[] = [];

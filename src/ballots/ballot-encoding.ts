@@ -55,10 +55,7 @@ export function packEntries(positions: readonly PackedPosition[]): Buffer {
   return Buffer.from(bytes);
 }
 
-/**
- * Reads packed ballots position by position into arrays that it reuses, so that a count of a million ballots allocates no
- * object per ballot. The arrays grow to the longest answer; only their first `length` elements are valid.
- */
+/** Reads packed ballots into arrays that it reuses, without an object per ballot; only their first `length` elements are valid. */
 export class BallotReader {
   /** The number of the position that was read last. */
   position = 0;

@@ -112,14 +112,8 @@ export interface ConfirmedBallot {
 
 /** What a confirm needs of the ballot log. Declared here and implemented by `ballot-log`, because `ballots` must not import it. */
 export interface LogReceipts {
-  /**
-   * The signed promise that the ballot will be in the log. Deterministic: a repeated confirm gets the same promise.
-   * @param untilMs the promised date
-   */
+  /** Signs the promise that the ballot will be in the log by `untilMs`. Deterministic: a repeated confirm gets the same one. */
   promise(definition: BallotDefinition, ballot: ConfirmedBallot, untilMs: number): string;
-  /**
-   * Called after each confirm that took effect: it has a full queue sealed soon, and detects a ballot that direct SQL removes.
-   * Never throws, never blocks.
-   */
+  /** Called after each confirm: has a full queue sealed, and remembers the ballot. Never throws, never blocks. */
   confirmed(event: VotingEvent, ballot: { readonly ballotId: string; readonly leafTag: Buffer }): void;
 }

@@ -137,10 +137,7 @@ interface BoxRange {
   readonly limit: number;
 }
 
-/**
- * Ballots of the box in log order.
- * @throws BlockSpoilt if direct SQL changed a block
- */
+/** Ballots of the box in log order. @throws BlockSpoilt if direct SQL changed a block */
 export async function readSealedBallots(
   executor: Executor,
   eventId: string,
@@ -214,10 +211,7 @@ export async function findSealedLeaf(
 const allOrNull = <Value>(values: readonly (Value | null)[]): SQL =>
   sql`${sql.param(values.every((value) => value === null) ? null : values)}`;
 
-/**
- * Inserts ballots into the box in the given order, in as few blocks as possible. @param first the leaf of the first ballot
- * @throws the database's unique violation if a ballot is already in the box
- */
+/** Inserts ballots from leaf `first` on, in few blocks. @throws the database's unique violation for a ballot that is in the box already */
 export async function insertBallots(
   tx: Transaction,
   eventId: string,

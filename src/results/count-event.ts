@@ -35,10 +35,7 @@ export interface RoundQuestion {
   readonly fromRound: number;
 }
 
-/**
- * Whether this audience gets the count in disclosure steps only: the public always; organizers if a weight has few holders, because a
- * weighted count would show how these voted.
- */
+/** Whether this audience gets the count in steps only: the public always; organizers if a rare weight would show how its holders voted. */
 const isInSteps = (audience: ResultsAudience, inputs: CountInputs): boolean =>
   audience === 'public' || (audience === 'organizer' && inputs.rare);
 

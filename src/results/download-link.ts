@@ -22,10 +22,7 @@ const UNFIT = /[\p{C}\p{Zl}\p{Zp}/\\:*?"<>|]+/gu;
 const encodeExtended = (text: string): string =>
   encodeURIComponent(text).replace(/['()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/**
- * The file name as a header: ASCII with the event's code for old clients, the full title for others. It says if the event is a
- * rehearsal, because files are passed on alone.
- */
+/** The file name as a header, in ASCII for old clients. It says if the event is a rehearsal, because files are passed on alone. */
 export function fileNameHeader(
   { title: shown, code, rehearsalSince }: Pick<VotingEvent, 'title' | 'code' | 'rehearsalSince'>,
   kind: DownloadKind,
@@ -61,10 +58,7 @@ export const DOWNLOAD_LINK_MS = 5 * MINUTE_MS;
 
 const MAC_BYTES = 32;
 
-/**
- * The token that ends a download URL: HMAC-SHA256 of the body, then the body itself, in base64url.
- * @param content of the link, for `openLink`; `kind` distinguishes links of different content
- */
+/** The token that ends a download URL: HMAC-SHA256 of the body, then the body itself. `kind` keeps links of two contents apart. */
 export function signLink<Content extends { readonly kind: string }>(
   secrets: Secrets,
   content: Content,

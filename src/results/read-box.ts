@@ -9,10 +9,7 @@ import { Pauses } from '#src/platform/loop-turns.ts';
 /** Most ballots of one COPY statement, and of the first, when the ballots' length is still unknown. */
 export const BALLOTS_PER_COPY = 32_000;
 const FIRST_BALLOTS = 500;
-/**
- * Target size of a COPY result. While one result is counted, the next is received in the pauses of the count only: on a busy machine
- * a larger one could come close to the statement timeout.
- */
+/** Target size of a COPY result: on a busy machine, receiving a larger one could come close to the statement timeout. */
 const BYTES_PER_COPY = 512 * 1024;
 /** Concurrent COPY statements: the database sends one result while another is counted. */
 const COPIES = 2;

@@ -39,10 +39,7 @@ interface VoterFigures extends Record<string, unknown> {
   readonly byGroup: StatsView['byGroup'];
 }
 
-/**
- * The figures of an event's roll and its pending ballots. The roll's figures are sums of its rows of changes, so that the read does
- * not grow with the number of voters.
- */
+/** The figures of an event's roll, sums of its rows of changes, however many voters there are; and of its pending ballots. */
 export async function readVoterFigures(executor: Executor, eventId: string): Promise<VoterFigures> {
   const { rows } = await executor.execute<VoterFigures>(sql`
     WITH f AS MATERIALIZED (
@@ -197,10 +194,7 @@ export function readRecordMoment(db: Database, eventId: string): Promise<RecordM
   });
 }
 
-/**
- * Every confirmed ballot that counts, as of the moment: the box by leaf, then the queue. Reads in chunks without a transaction,
- * because ballots in the box never change.
- */
+/** Every confirmed ballot that counts at a moment: box, then queue. No transaction, because ballots in the box never change. */
 export async function* readRecords(
   db: Database,
   eventId: string,

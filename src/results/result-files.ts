@@ -122,10 +122,7 @@ function* positionRows(result: PositionResult): Generator<Row> {
   for (const round of result.rounds ?? []) yield* roundRows(place, round, names);
 }
 
-/**
- * The results as one table (RFC 4180: commas, CRLF), one figure a row; `record` names its kind. Begins with a byte order mark,
- * without which spreadsheets read names as Latin-1.
- */
+/** The results as one table (RFC 4180), one figure a row. Without the byte order mark, spreadsheets would read names as Latin-1. */
 export function* writeCsv(results: EventResults): Generator<string> {
   yield `\ufeff${COLUMNS.join(',')}\r\n`;
   for (const row of eventRows(results)) yield line(row);
@@ -139,10 +136,7 @@ const TABLE_COLUMNS = [
   ...['candidateId', 'candidate', 'votes', 'weight', 'winner', 'tied', 'final'],
 ];
 
-/**
- * The results for a spreadsheet: one candidate a row, most votes first within a position. Each row repeats its position, so that rows
- * can be filtered and sorted.
- */
+/** The results for a spreadsheet to filter and sort: one candidate a row with its position, most votes first. */
 function* writeTable({ positions, final, rehearsal }: EventResults): Generator<string> {
   const mark = rehearsal === undefined ? {} : { rehearsal };
   yield `\ufeff${[...TABLE_COLUMNS, ...Object.keys(mark)].join(',')}\r\n`;
@@ -157,10 +151,7 @@ function* writeTable({ positions, final, rehearsal }: EventResults): Generator<s
   }
 }
 
-/**
- * The results as one JSON text, in pieces: `{ data }` as `GET …/results` gives it. Written position by position and round by
- * round, because the rounds of a thousand candidates fill a hundred megabytes.
- */
+/** `{ data }` as `GET …/results` gives it, in pieces: the rounds of a thousand candidates fill a hundred megabytes. */
 function* writeJson(results: EventResults): Generator<string> {
   const { positions, ...rest } = results;
   const members = JSON.stringify(rest).slice(1, -1);

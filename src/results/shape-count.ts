@@ -20,10 +20,7 @@ export interface Counted {
   readonly isForged: boolean;
 }
 
-/**
- * The weight of the approved voters, but at least that of the ballots: approvals that are kept back (completions 5.6) are missing
- * from it, their ballots are not, and turnout must not exceed 100 %.
- */
+/** The electorate, at least the weight of the ballots: it lacks approvals that are kept back, and turnout must not exceed 100 %. */
 export const electorateOf = ({ electorate }: CountInputs, { weightMicro }: RunningCount): bigint =>
   electorate.weightMicro > weightMicro ? electorate.weightMicro : weightMicro;
 

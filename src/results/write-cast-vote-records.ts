@@ -171,10 +171,7 @@ function* recordOf(
   yield ']}]}';
 }
 
-/**
- * The cast vote records of an event as one JSON text of NIST SP 1500-103 (completions 3, "Results, votes, exports"), in
- * pieces: however many ballots there are, one chunk of them is held.
- */
+/** The cast vote records (NIST SP 1500-103) as one JSON text in pieces: one chunk of the ballots is held at a time. */
 export async function* writeCastVoteRecords(
   source: RecordSource,
   eventId: string,

@@ -64,10 +64,7 @@ async function readServiceCheckpoint({ db, serviceLog: { signer } }: ServiceLogD
   return withLines(newest, (await listCosignatures(db, [newest.size])).get(newest.size));
 }
 
-/**
- * Proves that an event's newest logged checkpoint is in the service's own log, under the head with the most cosignatures among
- * the newest heads that include it.
- */
+/** Proves that an event's newest logged checkpoint is in the service's own log, under the head with the most cosignatures. */
 async function proveCheckpoint(deps: ServiceLogDeps, eventId: string): Promise<CheckpointProof> {
   const { db, logKey } = deps;
   const leaf = await findLeafOf(db, eventTag(logOrigin(logKey.name, eventId)));

@@ -29,10 +29,7 @@ export class Participation {
   }
 }
 
-/**
- * Most distinct weights that get a row of sums in plain numbers. With more rows, adding ballots directly to bigints is no slower: a
- * report multiplies each row's sums as bigints, and 64 rows of 1,000 candidates already fill half a megabyte of cache.
- */
+/** Most distinct weights with sums in plain numbers: with more rows, adding ballots directly to bigints is no slower. */
 const MAX_WEIGHT_ROWS = 64;
 
 /** Sums over the ballots of one weight. `bound` makes sure that no sum exceeds 2^53 − 1 in size. */

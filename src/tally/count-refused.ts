@@ -1,7 +1,4 @@
-/**
- * The count got impossible input: a ballot that the method forbids, or the removal of a ballot that was never added. Ballots were checked
- * when cast, so this is a bug, and counting on could publish a wrong result.
- */
+/** The count got impossible input, such as a ballot that the method forbids. A bug: counting on could publish a wrong result. */
 export class CountRefused extends Error {
   constructor(reason: string) {
     super(`The count refuses to go on: ${reason}.`);

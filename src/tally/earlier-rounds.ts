@@ -4,10 +4,7 @@ interface History {
   readonly tallies: bigint[];
 }
 
-/**
- * The candidates' tallies in all rounds so far. Only changes are stored: with a thousand candidates, most tallies do not change in most
- * rounds, and storing every tally of every round would take too much memory.
- */
+/** The candidates' tallies in all rounds so far. Only changes are stored: every tally of every round would take too much memory. */
 export class EarlierRounds {
   readonly #histories: readonly History[];
   #round = 0;

@@ -36,10 +36,7 @@ interface Contest {
   readonly zeroMayWin: boolean;
 }
 
-/**
- * The least weight whose votes must change before the winners can change. A changed vote moves from one candidate to another, so it
- * closes a gap by twice its weight. Reaching a tie suffices, because the rule for ties then decides.
- */
+/** The least weight of votes whose change can change the winners: a tie suffices. A vote that moves closes a gap by twice its weight. */
 export function leastChange(contest: Contest, unitWeights: boolean): bigint | undefined {
   const { winning, losing, seats, answered, majority } = contest;
   const step = stepOf(unitWeights);

@@ -8,10 +8,7 @@ import type { TallyPosition } from './types.ts';
 /** Most candidates to compare: the table grows with their square, and the work with this square times the ballots. */
 export const MAX_PAIRWISE = 50;
 
-/**
- * For every pair of candidates who are not withdrawn: the weight of the ballots that rank one above the other. A ballot ranks each
- * candidate it names above all it does not name. Null with more than `MAX_PAIRWISE` candidates, or without a ballot.
- */
+/** For each pair, the weight of ballots that rank one above the other, named above unnamed. Null above `MAX_PAIRWISE`, or without a ballot. */
 export function comparePairs(position: TallyPosition, rankings: Rankings): Pairwise | null {
   const standing = [...position.candidates.keys()].filter((index) => position.candidates[index]?.withdrawn === false);
   if (standing.length > MAX_PAIRWISE || rankings.size === 0) return null;

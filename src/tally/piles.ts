@@ -148,10 +148,7 @@ export class Piles {
     else this.#forEachHeld(from, (group) => this.#moveGroup(group));
   }
 
-  /**
-   * `#moveHeld` for groups of one ballot, all of one weight at full value: it only counts the receivers. It reads the cells of a
-   * whole batch before it moves any group, so that the processor overlaps the memory reads.
-   */
+  /** `#moveHeld` for single ballots of one weight. Reads the cells of a whole batch first, so that the processor overlaps memory reads. */
   #moveSingles(from: number): void {
     const { cells, size } = this.#rankings;
     const [cursor, receives, holder, { singles }] = [this.#cursor, this.#receives, this.#holder, this.#sums];

@@ -28,10 +28,7 @@ interface OpenRound {
   readonly shown: Pick<Round, 'tallies' | 'others' | 'exhausted' | 'roundingLoss'> | undefined;
 }
 
-/**
- * Records the rounds of a ranked count, for reports and for later ties. Records at most `MAX_TALLIES` tallies, because the rounds of
- * a thousand candidates would take fifty megabytes.
- */
+/** Records the rounds of a ranked count, at most `MAX_TALLIES` tallies: those of a thousand candidates would take fifty megabytes. */
 export class RoundLog {
   /** The recorded rounds, from the requested round on. */
   rounds: Round[] = [];

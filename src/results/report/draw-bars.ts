@@ -54,10 +54,7 @@ function drawBar(sheet: Sheet, bar: Bar, y: number, { labelWidth, track, zero, s
   sheet.text.draw(sheet.words.digits(bar.figure), (value < 0n ? zero : start + length) + 5, y + 1, style);
 }
 
-/**
- * Draws bars from zero, the longest as wide as there is room; figures stand beside them in full. A chart may continue on the next
- * page, so that no page stays half empty for a chart that does not fit.
- */
+/** Draws bars from zero beside their figures. A chart may continue on the next page, so that no page stays half empty for it. */
 export function drawBars(sheet: Sheet, bars: readonly Bar[], unit: string): void {
   const { charts } = sheet.words;
   const shown = bars.slice(0, MAX_BARS);

@@ -35,10 +35,7 @@ export interface SheetOptions {
   readonly letsGo?: boolean;
 }
 
-/**
- * Pages that fill from top to bottom. Knows the margins, the cursor and the structure of a tagged PDF; all it draws is either part of
- * that structure or an artifact.
- */
+/** Pages that fill from top to bottom. All it draws is part of the structure of a tagged PDF, or an artifact. */
 export class Sheet {
   readonly doc: InstanceType<typeof PDFDocument>;
   readonly text: TextSetter;

@@ -105,10 +105,7 @@ function writeFooter(sheet: Sheet, input: ReportInput, page: number, pages: numb
   });
 }
 
-/**
- * Writes the result report as a tagged PDF with embedded fonts. The event loop serves other work between positions and rows; the PDF
- * has a few hundred kilobytes, a few megabytes for the largest events.
- */
+/** Writes the report as a tagged PDF with embedded fonts; the event loop serves other work between positions and rows. */
 export async function writeReport(input: ReportInput, paper: SheetOptions['paper']): Promise<Uint8Array<ArrayBuffer>> {
   const words = reportWords(input.event.language);
   const { cover } = words;
