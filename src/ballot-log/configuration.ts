@@ -110,10 +110,7 @@ export async function encodeConfiguration(
 
 const LISTS = ['candidate', 'group', 'position'] as const;
 
-/**
- * The same hash as `hashOfJson` of the whole configuration, computed row by row with pauses: a thousand candidates in a hundred
- * positions each take a tenth of a second, during which other requests must run.
- */
+/** The hash of the whole configuration (as `hashOfJson`), row by row with pauses: all rows at once could take a tenth of a second. */
 export async function hashOfParts(parts: readonly ConfigurationPart[]): Promise<string> {
   const hash = createHash('sha256');
   const pauses = new Pauses();

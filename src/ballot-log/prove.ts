@@ -53,10 +53,7 @@ export async function proveBallot(
   return { status: 'logged', index, hashes, checkpoint: checkpoint.note };
 }
 
-/**
- * The hashes that prove the first `from` leaves to be a prefix of the first `to` leaves (RFC 6962, 2.1.2), in base64.
- * @throws ApiError 400 unless 1 ≤ from ≤ to ≤ the size of the log
- */
+/** The proof that the first `from` leaves are a prefix of the first `to`. @throws ApiError 400 unless 1 ≤ from ≤ to ≤ the size of the log */
 export async function proveGrowth(db: Database, eventId: string, from: number, to: number): Promise<string[]> {
   const size = (await findHead(db, eventId))?.frontier.size ?? 0;
   if (to > size) throw badRequest(`The log has ${size} leaves.`, { field: 'to' });

@@ -11,10 +11,7 @@ import { appendLeaves } from './tree-store.ts';
 
 type LetterDeps = RecordDeps & Pick<Deps, 'secrets' | 'logKey' | 'checkpoints'>;
 
-/**
- * Records in the event and its log how many voter keys were printed (completions 10.9): the person who prints could use them.
- * Call `waitForSequencer` first, then lock the event. @throws LogSetBack if the log is disputed
- */
+/** Records how many voter keys were printed (completions 10.9). Call `waitForSequencer` first, then lock the event. @throws LogSetBack */
 export async function recordLetters(
   tx: Transaction,
   deps: LetterDeps,

@@ -162,10 +162,7 @@ export async function readQueue(
   return rows.map(withWeight);
 }
 
-/**
- * The leaf index of a confirmed ballot, null while the ballot is queued; undefined for a code that confirmed no ballot.
- * @param waitingTag look-up key in the queue, undefined if no ballot can be queued any more; @param codeTag look-up key in the box
- */
+/** A confirmed ballot's leaf, null while queued (look-up key `waitingTag`, undefined once none can be queued); undefined for an unknown code. */
 export async function findBallotLeaf(
   executor: Executor,
   eventId: string,

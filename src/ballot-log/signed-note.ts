@@ -76,10 +76,7 @@ function nameSigner(privateKey: KeyObject, name: string): NoteSigner {
   return { name, keyId, publicKey, privateKey, verifierKey: `${name}+${keyId.toString('hex')}+${encoded}` };
 }
 
-/**
- * Reads a verifier key. @throws NoteRefused if it is malformed, or if its key ID does not match its name and key
- * @param algorithm the algorithm byte of the signature type
- */
+/** Reads a verifier key. @throws NoteRefused if it is malformed, or its key ID is not that of its name, key and `algorithm` byte */
 export function parseVerifierKey(text: string, algorithm = ED25519): NoteVerifier {
   const [, name = '', idText = '', keyText = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/u.exec(text) ?? [];
   const bytes = decodeBase64(keyText);
@@ -107,10 +104,7 @@ export function signNote(text: string, signer: NoteSigner): string {
   return `${text}\n— ${signer.name} ${encoded}\n`;
 }
 
-/**
- * Verifies a note and returns its text; ignores signatures of other keys.
- * @throws NoteRefused if the note is malformed, lacks the key's signature, or has an invalid signature of the key
- */
+/** Verifies a note and returns its text; ignores other keys. @throws NoteRefused if it is malformed, or not signed by the key */
 export function openNote(note: string, verifier: NoteVerifier): string {
   const split = note.lastIndexOf('\n\n');
   if (note.length > MAX_NOTE_CHARACTERS || !isNoteText(note) || split < 1)

@@ -80,11 +80,7 @@ function hashSubtree(hashes: Uint8Array, from: number, count: number): Uint8Arra
   return hashChildren(hashSubtree(hashes, from, half), hashSubtree(hashes, from + half, half));
 }
 
-/**
- * Returns a function that reads nodes from tiles, which may be wider than needed.
- * @param find returns the bytes of a tile, 32 per hash
- * @throws RangeError (when reading) for a node whose tile is missing or too short
- */
+/** Reads nodes from tiles of 32 bytes per hash, which may be wider than needed. @throws RangeError if the node's tile is missing or short */
 export function readFromTiles(find: (level: number, index: number) => Uint8Array | undefined): ReadHash {
   return (level, index) => {
     const place = placeOf({ level, index });

@@ -1,7 +1,4 @@
-/**
- * A list of byte strings in a block of sealed ballots: each item is preceded by its length as an unsigned LEB128 varint.
- * The database function `split_list` reads the same format.
- */
+/** A list in a block of sealed ballots: each item after its length, an unsigned LEB128 varint. `split_list` in SQL reads the same. */
 /** A byte from this value on is followed by another byte of the same varint. */
 export const LONG = 0x80;
 /** Limits a length to four bytes, far above the size limit of a request. */
@@ -27,11 +24,7 @@ export function packList(items: readonly Uint8Array[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/**
- * Passes the start and end of each item of the list in `bytes`, from `start` to before `end`, to `take`, without allocations.
- * @returns the number of items
- * @throws RangeError for a list that ends within an item
- */
+/** Passes start and end of each item of a list to `take`. @returns the number of items @throws RangeError if it ends within an item */
 export function eachItem(
   bytes: Uint8Array,
   start: number,

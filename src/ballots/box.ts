@@ -74,11 +74,7 @@ function spoiltUnless<T>(firstLeaf: number, read: () => T | undefined): T {
 /** The fields of a sealed ballot that a count needs. */
 type BlockBallot = Pick<SealedBallot, 'entries' | 'weightMicro' | 'codeTag'>;
 
-/**
- * The ballots of a block, in leaf order.
- * @param ballots the row's `ballots` column; computed from the tags if left out
- * @throws BlockSpoilt
- */
+/** The ballots of a block, in leaf order. @param ballots the row's column; computed from the tags if left out @throws BlockSpoilt */
 export function splitBlock(
   firstLeaf: number,
   block: { readonly entries: Buffer; readonly weights: readonly string[]; readonly tags: Buffer },

@@ -153,10 +153,7 @@ async function codeFor(
     : deriveConfirmationCode(secrets, event.id, claim.seed);
 }
 
-/**
- * Casts a ballot: stores it as pending, to be counted once it is confirmed (contract, "Cast body").
- * @throws ApiError 422 for all invalid entries at once; 403 and 409 if the voter may not cast; 429 after wrong keys
- */
+/** Stores a ballot as pending (contract, "Cast body"). @throws ApiError 422 with all faults; 403 and 409 for the voter; 429 after wrong keys */
 export async function castBallot(
   deps: CastDeps,
   { caller, event }: VoteCaller,

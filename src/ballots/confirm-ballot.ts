@@ -300,10 +300,7 @@ async function write(
   }
 }
 
-/**
- * Counts and limits unknown codes, although 128 random bits cannot be guessed.
- * @param guesser the ID of an API key, or the result of `addressGuesser`
- */
+/** Limits unknown codes, although 128 random bits cannot be guessed. @param guesser the ID of an API key, or of `addressGuesser` */
 export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter'>, guesser: string): ApiError {
   const name = guesser.startsWith(BY_ADDRESS) ? guesser : `wrong-code:${guesser}`;
   const state = deps.rateLimiter.take(name, WRONG_CODES_PER_MINUTE, monotonicMs(), WRONG_CODES_PER_MINUTE);

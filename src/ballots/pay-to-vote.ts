@@ -101,10 +101,7 @@ export async function checkPaidVote(tx: Transaction, deps: PaidVoteDeps, attempt
   if (await hasVoted(tx, event.id, row.participants, event.repeatVotes)) throw refusalError('already_voted');
 }
 
-/**
- * Casts a paid ballot. The payment attempt keeps its confirmation code, so that a lost response does not lose the vote.
- * @throws ApiError if the ballot can no longer be cast: the caller must refund the payment
- */
+/** Casts a paid ballot; its payment attempt keeps the code, in case the response is lost. @throws ApiError if the payment must be refunded */
 export async function fulfilPaidVote(
   tx: Transaction,
   deps: PaidVoteDeps,
@@ -119,10 +116,7 @@ export async function fulfilPaidVote(
   return { data: { confirmationCode: code, votesCount: body.votes.length }, confirmationCode: code };
 }
 
-/**
- * Withdraws a ballot whose payment was reversed: drops it if it is unconfirmed, otherwise voids it.
- * @param voidBallot records in the log that a visitor's confirmed ballot is void, and returns the credits that it spent
- */
+/** Drops the unconfirmed ballot of a reversed payment, or has a confirmed one voided and its credits returned (`voidBallot`). */
 export async function reversePaidVote(
   tx: Transaction,
   attempt: PaymentAttempt,

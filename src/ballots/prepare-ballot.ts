@@ -118,10 +118,7 @@ function requireValid(judgement: Judgement, missing: readonly Issue[]): readonly
   );
 }
 
-/**
- * Validates the readable values of a ballot whose shape was refused, so that one answer lists all faults. Leaves out faults that
- * depend on the voter: no voter key was checked.
- */
+/** Validates the readable values of a ballot whose shape was refused, for one answer with all faults; without those of the voter. */
 export async function judgeCastParts(
   { db, definitions }: Pick<Deps, 'db' | 'definitions'>,
   event: VotingEvent,
@@ -184,10 +181,7 @@ function needsOf(definition: BallotDefinition, votes: readonly SoundParts<Ballot
   });
 }
 
-/**
- * The visitor's credits per position; read only if the ballot costs more than the base credits of a position. Credits held by
- * other ballots are not subtracted: the cast statement checks them.
- */
+/** The visitor's credits per position, read only if the ballot costs more than base credits; the cast statement subtracts held ones. */
 async function budgetsOf(
   executor: Executor,
   definition: BallotDefinition,

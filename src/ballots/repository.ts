@@ -358,10 +358,7 @@ function createWriter<Row, Verdict>(
   });
 }
 
-/**
- * Casts and confirms ballots with group commit: ballots that arrive while a statement of their event runs share the next
- * statement and its wait for the disk. Each caller gets its own verdict, after the commit.
- */
+/** Group commit: ballots that arrive while a statement of their event runs share the next one and its wait for the disk. */
 export class BallotWriter {
   readonly #casts;
   readonly #confirms;

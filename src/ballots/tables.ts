@@ -2,10 +2,7 @@ import { index, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-or
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { eventId } from '#src/voting-events/tables.ts';
 
-/**
- * Ballots that were cast but not confirmed: the only table in which voter and ballot share a row.
- * A participant has one; casting again replaces it.
- */
+/** Ballots not confirmed yet, one per participant: the only table in which voter and ballot share a row. */
 export const pendingBallots = pgTable(
   'pending_ballots',
   {

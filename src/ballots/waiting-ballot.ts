@@ -183,10 +183,7 @@ interface ConfirmTimes {
   readonly promisedMs: number;
 }
 
-/**
- * Encrypts both times of a ballot, six bytes each, with a pad derived from its code. The code is not stored: a repeated confirm
- * can return the same times, but a reader of the database learns neither.
- */
+/** Encrypts both times with a pad from the code, which is not stored: a repeated confirm reads them, a reader of the database does not. */
 export function sealTimes(code: string, { confirmedMs, promisedMs }: ConfirmTimes): Buffer {
   const bytes = Buffer.alloc(MASKED_TIMES_BYTES);
   bytes.writeUIntBE(confirmedMs, 0, TIME_BYTES);

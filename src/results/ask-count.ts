@@ -29,10 +29,7 @@ export type Question<Answer> = (
 
 type AskDeps = Pick<Deps, 'db' | 'secrets' | 'ballotKeys'>;
 
-/**
- * Runs a query on the count while it holds all confirmed ballots, or only the public snapshot; then restores it.
- * @param leftOut ballots of the log to exclude from this query
- */
+/** Runs a query on all confirmed ballots but `leftOut`, or on the public snapshot only; then restores the count. */
 export function askCount<Answer>(
   deps: AskDeps,
   definition: BallotDefinition,

@@ -26,10 +26,7 @@ const leftOut = (check: string, detail: string): CountCheck => ({ check, status:
 /** The value as an API client reads it: JSON drops `undefined` members. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-/**
- * Counts, and compares the count with what else the database holds: the roll (who voted), the electorate, the signed log with every
- * ballot's leaf, and the result that the log's `close` leaf commits to (trust I1, I9).
- */
+/** Counts, and compares the count with roll, electorate, signed log and `close` leaf (trust I1, I9). */
 export async function checkCount(
   deps: CheckDeps,
   definition: BallotDefinition,

@@ -96,10 +96,7 @@ export class EventCounter {
     }
   }
 
-  /**
-   * The result that the log's close leaf will commit to. Lots are drawn with the log's root before that leaf.
-   * @throws BallotDefinitionLacks if the definition is older than a ballot
-   */
+  /** The result for the log's close leaf; lots are drawn with the root before it. @throws BallotDefinitionLacks for an old definition */
   async finalCount(definition: BallotDefinition, nowMs: number, roll: CheckedRoll | undefined): Promise<FinalCount> {
     const { results } = await this.#inTurn(definition.event.id, () =>
       this.#count(definition, 'auditor', nowMs, { roll }),

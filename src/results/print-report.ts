@@ -19,10 +19,7 @@ interface Print<T> {
 export class SharedPrints<T> {
   readonly #prints = new Map<string, Print<T>>();
 
-  /**
-   * @param key equal for callers that may share a report
-   * @param gone aborted when the caller goes away
-   */
+  /** @param key equal for callers that may share a report @param gone aborted when the caller goes away */
   async print(key: string, gone: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const print = this.#prints.get(key) ?? this.#begin(key, work);
     print.callers += 1;

@@ -79,10 +79,7 @@ export const statsView = z
   });
 export type StatsView = z.output<typeof statsView>;
 
-/**
- * The figures of an event (completions 3, rule 6). Counts of ballots and votes change in the same disclosure steps as the results of
- * the same audience (completions 5.6). Turnout is of the approved voters, in heads and in weight.
- */
+/** The figures of an event (completions 3, rule 6). Ballots and votes change in the disclosure steps of the audience (completions 5.6). */
 export async function readStats(
   deps: Pick<Deps, 'db' | 'reads'>,
   counting: Counting,

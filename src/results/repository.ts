@@ -213,9 +213,6 @@ export async function* readRecords(
 /** A secret event shows ballots' weights only if each weight has at least this many holders who could have cast the ballot. */
 export const COMMON_WEIGHT_HOLDERS = 5;
 
-/**
- * Whether lists of ballots show their weights: all of them or none, because the only ballot without a weight would be that of
- * the voter whose weight is rare (completions 3, "Results, votes, exports").
- */
+/** Whether lists show weights: all or none, because the only ballot without one would be that of a voter whose weight is rare. */
 export const showsWeights = async (executor: Executor, { event }: BallotDefinition): Promise<boolean> =>
   secrecyOf(event) !== 'secret' || hasOnlyCommonWeights(executor, event.id, COMMON_WEIGHT_HOLDERS);

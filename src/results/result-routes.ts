@@ -34,10 +34,7 @@ const roundsQuery = z.strictObject({
   fromRound: z.coerce.number().int().min(1).max(100_000).default(1),
 });
 
-/**
- * An observer reads final results whatever their visibility, and earlier ones as the public does (completions 2.1).
- * @throws ApiError 403 `results_not_available`
- */
+/** An observer reads final results always, earlier ones as the public does (completions 2.1). @throws ApiError 403 `results_not_available` */
 function requireAvailable({ scopes }: Pick<Caller, 'scopes'>, event: VotingEvent, nowMs: number): void {
   if (scopes.includes('observe') && isFinalAt(event, nowMs)) return;
   if (!publicResultsAvailable(event, nowMs)) throw refuse('results_not_available');

@@ -30,10 +30,7 @@ interface Counted {
   readonly hasUnlisted: boolean;
 }
 
-/**
- * Counts a ballot's entries for the position that `reader` has reached.
- * @throws BallotDefinitionLacks for a candidate that the definition does not have
- */
+/** Counts the entries of the position that `reader` has reached. @throws BallotDefinitionLacks for an unknown candidate */
 export function addAnswer(counted: Counted, reader: BallotReader, weightMicro: bigint, times: 1 | -1): void {
   if (addRanking(counted, reader, weightMicro, times)) return;
   const unknown = reader.readEntries(counted.indexByNumber);

@@ -29,10 +29,7 @@ export function requireRankedPosition(
   return position;
 }
 
-/**
- * The unit of weights in the file, their greatest common divisor: BLT knows only whole weights, and their unit changes no result.
- * @throws ApiError 409 `weights_kept_back` if a weight would show whose a ballot is
- */
+/** The unit of weights in BLT, which knows only whole numbers. @throws ApiError 409 `weights_kept_back` if a weight would show a voter */
 export async function weightUnit(db: Database, definition: BallotDefinition): Promise<bigint> {
   const weights = await listBallotWeights(db, definition.event.id);
   // Equal weights identify no voter.

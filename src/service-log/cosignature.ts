@@ -18,11 +18,7 @@ export interface Cosignature {
   readonly cosignedAt: number;
 }
 
-/**
- * Finds and verifies the witness's cosignature of a checkpoint; ignores signature lines of other keys.
- * @param answer signature lines, each with its newline; @param body the text of the checkpoint, newline at the end
- * @throws NoteRefused if the cosignature is missing or invalid
- */
+/** The witness's cosignature among signature lines of a checkpoint's text `body`. @throws NoteRefused if it is missing or false */
 export function openCosignature(answer: string, body: string, witness: NoteVerifier): Cosignature {
   for (const line of answer.split('\n')) {
     const [, name, encoded = ''] = LINE.exec(line) ?? [];

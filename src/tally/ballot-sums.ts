@@ -109,10 +109,7 @@ class CandidateSums {
   }
 }
 
-/**
- * A sum of weights in millionths. Most ballots weigh the same as the previous ballot: WeightSum counts such ballots in a plain number,
- * and multiplies when the weight changes or the sum is read. Adding a bigint per ballot would take longer than reading the ballot.
- */
+/** A sum of weights. Ballots of the same weight as the one before are counted in a plain number: adding bigints takes far longer. */
 export class WeightSum {
   #sum = 0n;
   #weightMicro = 0n;

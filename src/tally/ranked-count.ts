@@ -99,10 +99,7 @@ export class RankedCount {
     this.log.close({ elected, eliminated: [candidate], transfer: { from: candidate, passed }, tie, provisional });
   }
 
-  /**
-   * Eliminates the candidate with the lowest tally; earlier rounds, the lot or the candidate order decide ties.
-   * @param least number of continuing candidates that must remain, because the caller decides the seats among them
-   */
+  /** Eliminates the candidate with the lowest tally, by `forElimination` in a tie. @param least continuing candidates that must remain */
   eliminateLowest(candidates: readonly number[], elected: readonly number[], least: number): void {
     const lowest = this.lowest(candidates);
     const [only] = lowest;

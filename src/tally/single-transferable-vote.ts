@@ -21,10 +21,7 @@ interface Quota {
   readonly inclusive: boolean;
 }
 
-/**
- * If every weight is 1, the Droop quota: the smallest whole number that at most as many candidates as seats can reach. Otherwise
- * exactly valid / (seats + 1), to be exceeded: a whole number would make the result depend on the unit of the weights.
- */
+/** The Droop quota if every weight is 1. Otherwise valid / (seats + 1), to be exceeded, so that the unit of weights does not matter. */
 function quotaOf(valid: bigint, seats: number, unitWeights: boolean): Quota {
   const denominator = BigInt(seats + 1);
   if (!unitWeights) return { numerator: valid, denominator, inclusive: false };

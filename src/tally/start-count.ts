@@ -29,10 +29,7 @@ const SUM_METHODS: Readonly<Record<SumMethod, (position: TallyPosition) => Highe
   }),
 };
 
-/**
- * A candidate whom a ballot does not name gets 0 if the scale includes 0, otherwise the lowest mark: 0 would be worse than the worst
- * mark of a scale from 1 to 5, and better than the best mark of a scale from -5 to -1.
- */
+/** The mark of a candidate who is not named: 0, or the lowest mark of a scale without 0, on which 0 would be no neutral mark. */
 function leftOutScore(position: TallyPosition): number {
   const [lowest, highest] = [position.scoreMin ?? 0, position.scoreMax ?? 0];
   return lowest > 0 || highest < 0 ? lowest : 0;

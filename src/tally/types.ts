@@ -43,10 +43,7 @@ export interface TallyPosition {
   readonly candidates: readonly TallyCandidate[];
 }
 
-/**
- * One ballot's entries for one position, as parallel arrays that the reader may reuse for the next ballot.
- * `values[i]`: 1 for plurality, approval and referendum; the score, points or votes; the rank (1 is first) for ranked choice.
- */
+/** One ballot's entries for one position, in arrays that the reader may reuse. `values`: 1, the score, points or votes, or the rank. */
 export interface PositionBallot {
   readonly length: number;
   readonly candidates: ArrayLike<number>;

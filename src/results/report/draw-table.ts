@@ -75,10 +75,7 @@ function heightOf(lines: readonly (readonly string[])[]): number {
   return most * lineHeight({ size: SIZE }) + 2 * PAD_Y;
 }
 
-/**
- * Draws a table with a heading row on every page it reaches. Cells wrap, so that every name and figure is shown in full.
- * @param below height of a text that belongs to the table, and is drawn below it
- */
+/** Draws a table, its heading row on every page, its cells wrapped. @param below height of a text below it that belongs to it */
 export async function drawTable(
   sheet: Sheet,
   columns: readonly Column[],

@@ -181,10 +181,7 @@ export class Sheet {
     this.y += gapAfter;
   }
 
-  /**
-   * Adds a heading, drawn together with the content that follows: never alone at the end of a page.
-   * @param options `keep`: points of that content that must fit below it; `outline`: whether the PDF outline lists it
-   */
+  /** Adds a heading, never alone at the end of a page. @param options `keep`: points below it to keep with it; `outline`: lists it in the PDF */
   heading(
     level: 1 | 2 | 3,
     text: string,
