@@ -226,9 +226,7 @@ class LogReplay {
         this.#full.push({ level: above - 1, index, hashes, root: hash });
         this.#open.set(above - 1, []);
       }
-      const row = this.#open.get(above) ?? [];
-      row.push(hash);
-      this.#open.set(above, row);
+      this.#open.getOrInsertComputed(above, () => []).push(hash);
     });
   }
 

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { WEIGHT_OF_BLOCK } from '#src/ballots/box.ts';
 import { atOneMoment, type Database, type Transaction } from '#src/database/client.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import type { Log } from '#src/platform/log.ts';
@@ -59,9 +60,7 @@ const sumBlocks = (tx: Transaction, eventId: string, size: string): Promise<Sum>
   sumInSteps(
     tx,
     (last) => sql`
-      SELECT max(b.first_leaf)::text AS last, coalesce(sum(b.ballots), 0)::text AS heads, sum(
-          CASE WHEN cardinality(b.weights) = 1 THEN b.weights[1] * b.ballots::numeric
-            ELSE (SELECT sum(w) FROM unnest(b.weights) AS w) END)::text AS weight,
+      SELECT max(b.first_leaf)::text AS last, coalesce(sum(b.ballots), 0)::text AS heads, sum(${WEIGHT_OF_BLOCK})::text AS weight,
         bool_or(b.first_leaf + b.ballots > ${size}::bigint) AS is_odd
       FROM (SELECT first_leaf, ballots, weights FROM ballot_blocks
         WHERE voting_event_id = ${eventId} AND first_leaf > coalesce(${last}::bigint, -1)

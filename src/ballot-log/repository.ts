@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
-import { type BallotToSeal, blockSums, findSealedLeaf, type RowOf, withWeight } from '#src/ballots/box.ts';
+import { type BallotToSeal, findSealedLeaf, type RowOf, WEIGHT_OF_BLOCK, withWeight } from '#src/ballots/box.ts';
 import { type Executor, isTrue, readNumber, type Transaction } from '#src/database/client.ts';
 import { CompactRange } from './merkle-tree.ts';
 import { ballotLogs, logCheckpoints, logLeaves } from './tables.ts';
@@ -187,7 +187,8 @@ export async function sumCountingBallots(
 ): Promise<{ ballots: number; weightMicro: bigint }> {
   const { rows } = await tx.execute<{ ballots: string; weight: string }>(sql`
     SELECT sum(x.ballots)::text AS ballots, sum(x.weight_micro)::text AS weight FROM (
-      SELECT coalesce(sum(b.ballots), 0) AS ballots, coalesce(sum(b.weight_micro), 0) AS weight_micro FROM ${blockSums(eventId)} AS b
+      SELECT coalesce(sum(b.ballots), 0) AS ballots, coalesce(sum(${WEIGHT_OF_BLOCK}), 0) AS weight_micro
+        FROM ballot_blocks b WHERE b.voting_event_id = ${eventId}
       UNION ALL SELECT -1, -s.weight_micro FROM voided_ballots v CROSS JOIN LATERAL find_sealed(v.voting_event_id, v.code_tag) AS s
         WHERE v.voting_event_id = ${eventId} AND s.leaf_index IS NOT NULL) AS x`);
   return { ballots: Number(rows[0]?.ballots ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };

@@ -57,7 +57,7 @@ export function judgeBallot(
   const groupIssues: Issue[] = [];
   const shortages: CreditShortage[] = [];
   const marks = new Map<BallotPosition, Mark[]>();
-  const marked = new Map<BallotPosition, Set<Candidate>>();
+  const named = new Map<BallotPosition, Set<Candidate>>();
   entries.forEach((entry, index) => {
     const field = (name: string): string => `votes[${index}].${name}`;
     if (entry === undefined) return;
@@ -75,12 +75,12 @@ export function judgeBallot(
     const candidate = known !== undefined && standsIn(position, known) ? known : undefined;
     if (candidate === undefined && entry.candidateId !== undefined)
       issues.push({ field: field('candidateId'), message: 'is not a candidate for this position' });
-    const own = marks.get(position) ?? [];
-    if (candidate !== undefined && isSecondMark(marked, position, candidate))
+    const before = named.getOrInsertComputed(position, () => new Set());
+    if (candidate !== undefined && before.has(candidate))
       issues.push({ field: field('candidateId'), message: 'stands twice for the same position' });
+    else if (candidate !== undefined) before.add(candidate);
     issues.push(...judgeEntry(position, entry, index));
-    own.push({ index, entry, candidate });
-    marks.set(position, own);
+    marks.getOrInsertComputed(position, () => []).push({ index, entry, candidate });
   });
   // An entry with an unreadable position may belong to a position that seems to have too few choices, which is then not reported.
   const areAllRead = entries.every((entry) => entry?.positionId !== undefined);
@@ -110,18 +110,6 @@ function standsIn(position: BallotPosition, candidate: Candidate): boolean {
   if (candidate.status !== 'approved' || !candidate.positionIds.includes(position.id)) return false;
   // A referendum counts only candidates with the role yes, no or abstain.
   return position.votingMethod !== 'referendum' || candidate.referendumRole !== null;
-}
-
-/** Records that the ballot names a candidate. @returns whether an earlier entry of this position names the candidate already */
-function isSecondMark(
-  marked: Map<BallotPosition, Set<Candidate>>,
-  position: BallotPosition,
-  candidate: Candidate,
-): boolean {
-  const own = marked.get(position) ?? new Set();
-  if (own.has(candidate)) return true;
-  marked.set(position, own.add(candidate));
-  return false;
 }
 
 /** A position with a group is open to that group only, any other position to every voter. */

@@ -166,11 +166,9 @@ export function countBallots(executor: Executor, eventId: string, after: bigint,
   return readNumber(executor, ballots);
 }
 
-/** SQL. Number (`ballots`) and total weight (`weight_micro`) of the sealed ballots of an event: one row per block. */
-export const blockSums = (eventId: string): SQL => sql`(
-  SELECT b.ballots, CASE WHEN cardinality(b.weights) = 1 THEN b.weights[1] * b.ballots::numeric
-    ELSE (SELECT sum(w) FROM unnest(b.weights) AS w) END AS weight_micro
-  FROM ballot_blocks b WHERE b.voting_event_id = ${eventId})`;
+/** SQL. The weight of all ballots of a block `b`. */
+export const WEIGHT_OF_BLOCK = sql`CASE WHEN cardinality(b.weights) = 1 THEN b.weights[1] * b.ballots::numeric
+  ELSE (SELECT sum(w) FROM unnest(b.weights) AS w) END`;
 
 /** The distinct weights of the ballots in the box. */
 export async function listBallotWeights(executor: Executor, eventId: string): Promise<readonly bigint[]> {

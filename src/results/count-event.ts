@@ -325,9 +325,7 @@ function measuredBy(inputs: CountInputs, { roll }: Closing): CountInputs {
 
 /** Hashes the positions as JSON, which is what API clients can hash. */
 function resultOf({ positions }: Pick<Counted, 'positions'>): string {
-  const kept = hashes.get(positions) ?? hashOfJson(JSON.parse(JSON.stringify(positions)));
-  hashes.set(positions, kept);
-  return kept;
+  return hashes.getOrInsertComputed(positions, () => hashOfJson(JSON.parse(JSON.stringify(positions))));
 }
 
 /** Whether a result equals what the `close` leaf commits to. */

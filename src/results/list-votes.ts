@@ -59,10 +59,11 @@ export const listVotesQuery = z.strictObject({
 });
 type VoteFilter = Omit<z.output<typeof listVotesQuery>, 'limit' | 'cursor'>;
 
-/** A vote, and its key for the cursor: `<place of its ballot>/<index in the ballot>`. */
+/** A vote, and its place for the cursor: that of its ballot, and the index in the ballot. */
 interface PlacedVote {
   readonly vote: Vote;
-  readonly key: string;
+  readonly place: string;
+  readonly index: number;
 }
 
 interface VotePage {
@@ -108,7 +109,7 @@ function votesOf(
       voterId: ballot.voterId,
       submittedAt: ballot.submittedAt,
     };
-    return [{ vote, key: `${ballot.place}/${index}` }];
+    return [{ vote, place: ballot.place, index }];
   });
 }
 
@@ -140,7 +141,7 @@ export async function listVotes(
     for (const ballot of page) {
       const votes = votesOf(secrets, definition, ballot, weightsShown, matches);
       const isPartlySeen = ballot.place === cursor?.place;
-      found.push(...(isPartlySeen ? votes.filter(({ key }) => parseIndex(key) > cursor.index) : votes));
+      found.push(...(isPartlySeen ? votes.filter(({ index }) => index > cursor.index) : votes));
       if (found.length > limit) return cut(found, limit, end);
     }
     seen += page.length;
@@ -152,10 +153,11 @@ export async function listVotes(
 function cut(found: readonly PlacedVote[], limit: number, end: string): VotePage {
   const page = found.slice(0, limit);
   const last = page.at(-1);
-  return { votes: page.map(({ vote }) => vote), next: last === undefined ? null : `${end}/${last.key}` };
+  return {
+    votes: page.map(({ vote }) => vote),
+    next: last === undefined ? null : `${end}/${last.place}/${last.index}`,
+  };
 }
-
-const parseIndex = (key: string): number => Number(key.slice(key.lastIndexOf('/') + 1));
 
 /** `<last leaf of the box when the listing began>/<place>/<index>` */
 function parseKey(key: string): { end: string; place: string; index: number } {

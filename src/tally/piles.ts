@@ -115,11 +115,9 @@ export class Piles {
     const values = this.#values;
     // Divide each distinct value only once: there are few.
     const reduced = new Map<number, number>();
+    const reduce = (value: number): number => Number((BigInt(value) * numerator) / denominator);
     this.#forEachHeld(from, (group) => {
-      const value = values[group] as number;
-      const known = reduced.get(value) ?? Number((BigInt(value) * numerator) / denominator);
-      reduced.set(value, known);
-      values[group] = known;
+      values[group] = reduced.getOrInsertComputed(values[group] as number, reduce);
     });
     return this.pass(from);
   }

@@ -11,17 +11,9 @@ interface FlowNode {
   readonly scaled: bigint;
 }
 
-interface FlowLink {
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly scaled: bigint;
-}
-
 interface FlowStep {
-  readonly round: number;
+  readonly round: Round;
   readonly nodes: readonly FlowNode[];
-  /** To the next round's nodes. */
-  readonly links: readonly FlowLink[];
 }
 
 const MAX_ROUNDS_DRAWN = 8;
@@ -34,13 +26,13 @@ function roundsToDraw(rounds: readonly Round[]): readonly Round[] {
   return from === -1 ? [] : last.slice(from);
 }
 
-/** The flow of weight from round to round: transfers, and the weight that stays with its candidate or exhausted. */
+/** Who holds how much weight in each round. */
 function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName: string): FlowStep[] {
   const nameOf = namesOf(result);
   // The same order in all rounds, so that few flows cross: candidates who stayed longest are on top.
   const places = new Map(inOrderOfResult(result).map(({ id }, place) => [id, place]));
   const placeOf = ({ candidateId }: { readonly candidateId: string }): number => places.get(candidateId) ?? places.size;
-  return rounds.map((round, index) => {
+  return rounds.map((round) => {
     const tallies = round.tallies.toSorted((left, right) => placeOf(left) - placeOf(right));
     const nodes: FlowNode[] = tallies.map(({ candidateId, weightWon }) => ({
       candidateId,
@@ -50,11 +42,12 @@ function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName:
     }));
     const exhausted = decimalToScaled(round.exhausted);
     nodes.push({ candidateId: null, name: exhaustedName, figure: round.exhausted, scaled: exhausted });
-    return { round: round.round, nodes, links: index === rounds.length - 1 ? [] : linksOf(round, nodes) };
+    return { round, nodes };
   });
 }
 
-function linksOf(round: Round, nodes: readonly FlowNode[]): FlowLink[] {
+/** Where the weight of a round goes: transfers, and what stays with its candidate or exhausted. */
+function linksOf({ round, nodes }: FlowStep) {
   const moved = new Map<string, bigint>();
   const transfers = round.transfers.map(({ from, to, weight }) => {
     const scaled = decimalToScaled(weight);
@@ -133,7 +126,7 @@ function drawLinks(
     const order = new Map([...to.keys()].map((key, place) => [key, place]));
     const source = new Map<string, number>();
     const target = new Map<string, number>();
-    const links = step.links.toSorted(
+    const links = linksOf(step).toSorted(
       (left, right) => (order.get(keyOf(left.to)) ?? 0) - (order.get(keyOf(right.to)) ?? 0),
     );
     for (const link of links) {
@@ -228,7 +221,7 @@ export function drawFlow(sheet: Sheet, result: PositionResult): void {
       }
       placed.forEach((nodes, index) => {
         const x = nodes.values().next().value?.x ?? 0;
-        const title = String(steps[index]?.round);
+        const title = String(steps[index]?.round.round);
         const style = { size: 7.5, bold: true, color: MUTED };
         if (index === 0) sheet.text.draw(words.rounds.round, sheet.left, top - 15, style);
         sheet.text.draw(title, x + NODE_WIDTH / 2 - sheet.text.width(title, style) / 2, top - 15, style);

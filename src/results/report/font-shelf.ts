@@ -63,21 +63,15 @@ export function fontPath(name: FaceName, bold: boolean): string {
 const files = new Map<string, Buffer>();
 const fonts = new Map<FaceName, Font>();
 
-export function fontFile(name: FaceName, bold: boolean): Buffer {
-  const key = `${name}/${bold}`;
-  const kept = files.get(key) ?? readFileSync(fontPath(name, bold));
-  files.set(key, kept);
-  return kept;
+export const fontFile = (name: FaceName, bold: boolean): Buffer =>
+  files.getOrInsertComputed(`${name}/${bold}`, () => readFileSync(fontPath(name, bold)));
+
+function readFont(name: FaceName): Font {
+  const font = create(fontFile(name, false));
+  if (!('hasGlyphForCodePoint' in font)) throw new Error(`${fontPath(name, false)} is no font`);
+  return font;
 }
 
 /** Whether a face has a character. The bold face has the same characters. */
-export function faceHas(name: FaceName, codePoint: number): boolean {
-  let font = fonts.get(name);
-  if (font === undefined) {
-    const read = create(fontFile(name, false));
-    if (!('hasGlyphForCodePoint' in read)) throw new Error(`${fontPath(name, false)} is no font`);
-    font = read;
-    fonts.set(name, font);
-  }
-  return font.hasGlyphForCodePoint(codePoint);
-}
+export const faceHas = (name: FaceName, codePoint: number): boolean =>
+  fonts.getOrInsertComputed(name, readFont).hasGlyphForCodePoint(codePoint);

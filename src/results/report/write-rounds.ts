@@ -67,10 +67,9 @@ async function writeTallies(sheet: Sheet, result: PositionResult, rounds: readon
 function transferText(round: Round, nameOf: (id: string) => string, words: ReportWords): string {
   const targets = new Map<string, string[]>();
   for (const { from, to, weight } of round.transfers) {
-    const own = targets.get(from) ?? [];
     const votes = words.digits(weight);
-    own.push(to === null ? words.rounds.toNobody(votes) : `${isolate(nameOf(to))} ${votes}`);
-    targets.set(from, own);
+    const target = to === null ? words.rounds.toNobody(votes) : `${isolate(nameOf(to))} ${votes}`;
+    targets.getOrInsertComputed(from, () => []).push(target);
   }
   return [...targets]
     .map(([from, own]) => {
