@@ -1,16 +1,14 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
-import { votingEvents } from '#src/voting-events/tables.ts';
+import { eventId, votingEvents } from '#src/voting-events/tables.ts';
 import type { Audience, NotificationKind } from './notification.ts';
 import type { BeforeRehearsal, KeyOutcome, RejectedRow, VoterSource, VoterStatus } from './voter.ts';
 
 export const voters = pgTable(
   'voters',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     id: text().notNull(),
     name: text().notNull(),
     email: text(),
@@ -91,9 +89,7 @@ export const voterKeys = pgTable(
 export const rollSums = pgTable(
   'roll_sums',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     id: text().notNull(),
     /** Version of the state to which a change applies; equals the event's `roll_version`. */
     version: integer().notNull(),
@@ -115,9 +111,7 @@ export const rollSums = pgTable(
 export const participation = pgTable(
   'participation',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     participant: text().notNull(),
     /** Whether the row prevents another vote; false if repeat votes are allowed. */
     exclusive: boolean().notNull().default(true),
@@ -131,9 +125,7 @@ export const participation = pgTable(
 export const notifications = pgTable(
   'notifications',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     id: text().notNull(),
     kind: text().$type<NotificationKind>().notNull(),
     audience: text().$type<Audience>().notNull(),

@@ -169,9 +169,7 @@ export const ballotKeys = pgTable(
 export const eventInvites = pgTable(
   'event_invites',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     id: text().notNull(),
     email: text().notNull(),
     /** The address in a normal form, for comparison. */
