@@ -5,18 +5,9 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import type { Secrets } from '#src/platform/secrets.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { storeStandings } from './repository.ts';
+import { listTagged, storeStandings } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
-import {
-  type DecidingColumns,
-  isApprovedInRehearsal,
-  isGenuine,
-  TAGGED_VOTER,
-  type TaggedArray,
-  type TaggedVoter,
-  taggedVoter,
-  tagOfVoter,
-} from './voter-tag.ts';
+import { type DecidingColumns, isApprovedInRehearsal, isGenuine, type TaggedVoter, tagOfVoter } from './voter-tag.ts';
 
 const PAGE = 1_000;
 
@@ -32,10 +23,7 @@ async function changePage(
   after: string,
   isMeant: (row: TaggedVoter) => boolean = () => true,
 ): Promise<string | undefined> {
-  const { rows } = await tx.execute<{ tagged: TaggedArray }>(sql`
-    SELECT ${sql.raw(TAGGED_VOTER)} AS tagged FROM voters v
-    WHERE v.voting_event_id = ${event.id} AND v.id > ${after} AND ${which} ORDER BY v.id LIMIT ${PAGE}`);
-  const voters = rows.map(({ tagged }) => taggedVoter(event.id, tagged));
+  const voters = await listTagged(tx, event.id, sql`v.id > ${after} AND ${which}`, PAGE);
   const changes = voters
     .filter((row) => isGenuine(secrets, row) && isMeant(row))
     .map((before) => ({ before, after: { ...before, ...standing } }));

@@ -1,8 +1,9 @@
-import { type SQL, sql } from 'drizzle-orm';
-import { atOneMoment, type Database, type Executor, type Transaction, valuesOf } from '#src/database/client.ts';
+import { sql } from 'drizzle-orm';
+import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
 import { inPages } from '#src/platform/loop-turns.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { listTagged } from './repository.ts';
 import { forgetRollSum, listRehearsed, noteRoll, RollSum } from './roll-sum.ts';
 import {
   isGenuine,
@@ -17,13 +18,7 @@ import {
 const PAGE = 1_000;
 
 const taggedRoll = (executor: Executor, eventId: string): AsyncGenerator<TaggedVoter> =>
-  inPages(PAGE, (after, limit) => listTagged(executor, eventId, sql`v.id > ${after}`, limit));
-
-async function listTagged(executor: Executor, eventId: string, which: SQL, limit: number): Promise<TaggedVoter[]> {
-  const statement = sql`SELECT ${sql.raw(TAGGED_VOTER)} FROM voters v
-    WHERE v.voting_event_id = ${eventId} AND ${which} AND v.deleted_at IS NULL ORDER BY v.id LIMIT ${limit}`;
-  return (await valuesOf<TaggedArray>(executor, statement)).map((tagged) => taggedVoter(eventId, tagged));
-}
+  inPages(PAGE, (after, limit) => listTagged(executor, eventId, sql`v.id > ${after} AND v.deleted_at IS NULL`, limit));
 
 /** Whether an election has at least `least` approved voters. Rows that other SQL inserted can make the answer false, but not true. */
 export async function hasApproved(
@@ -32,7 +27,7 @@ export async function hasApproved(
   eventId: string,
   least: number,
 ): Promise<boolean> {
-  const voters = await listTagged(executor, eventId, sql`v.status = 'approved'`, least);
+  const voters = await listTagged(executor, eventId, sql`v.status = 'approved' AND v.deleted_at IS NULL`, least);
   return voters.filter((voter) => isGenuine(secrets, voter)).length === least;
 }
 

@@ -1,11 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Transaction } from '#src/database/client.ts';
+import { type Transaction, valuesOf } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { LockedEvent } from '#src/voting-events/repository.ts';
 import { MAY_VOTE } from './notification.ts';
+import { listTagged } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
 import { hashPrintedKey, makeVoterKey } from './voter-key.ts';
-import { isGenuine, TAGGED_VOTER, type TaggedArray, type TaggedVoter, taggedVoter, tagOfVoter } from './voter-tag.ts';
+import { isGenuine, type TaggedVoter, tagOfVoter } from './voter-tag.ts';
 
 /** Recipients of printed letters: approved voters without an e-mail address, or all approved voters. */
 export const LETTER_AUDIENCES = ['without_email', 'all'] as const;
@@ -15,10 +16,8 @@ const inAudience = (audience: LetterAudience): SQL =>
   audience === 'all' ? MAY_VOTE : sql`v.email IS NULL AND ${MAY_VOTE}`;
 
 export async function countLetters(tx: Transaction, eventId: string, audience: LetterAudience): Promise<number> {
-  const { rows } = await tx.execute<{ count: number }>(
-    sql`SELECT count(*)::int AS count FROM voters v WHERE v.voting_event_id = ${eventId} AND ${inAudience(audience)}`,
-  );
-  return rows[0]?.count ?? 0;
+  const letters = sql`SELECT count(*)::int FROM voters v WHERE v.voting_event_id = ${eventId} AND ${inAudience(audience)}`;
+  return (await valuesOf<number>(tx, letters))[0] ?? 0;
 }
 
 interface Run {
@@ -53,11 +52,8 @@ export async function printKeys(
   after: string,
   limit: number,
 ): Promise<PrintedPage> {
-  const { rows } = await tx.execute<{ tagged: TaggedArray }>(sql`
-    SELECT ${sql.raw(TAGGED_VOTER)} AS tagged FROM voters v
-    WHERE v.voting_event_id = ${event.id} AND v.id > ${after} AND v.id <= ${run.listUntil} AND ${inAudience(run.audience)}
-    ORDER BY v.id LIMIT ${limit}`);
-  const listed = rows.map(({ tagged }) => taggedVoter(event.id, tagged));
+  const which = sql`v.id > ${after} AND v.id <= ${run.listUntil} AND ${inAudience(run.audience)}`;
+  const listed = await listTagged(tx, event.id, which, limit);
   const voters = listed.filter((row) => isGenuine(secrets, row));
   const keys = voters.map((voter) => ({ ...voter, key: makeVoterKey(ownSecrets, voter, run.id) }));
   const ids = sql`${sql.param(voters.map(({ id }) => id))}::text[]`;

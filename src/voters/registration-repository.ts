@@ -5,9 +5,9 @@ import { madeAt } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { lifeOf } from '#src/voting-events/lifecycle.ts';
 import type { LockedEvent } from '#src/voting-events/repository.ts';
-import { updateVoters } from './repository.ts';
+import { listTagged, updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
-import { isGenuine, TAGGED_VOTER, type TaggedArray, type TaggedVoter, taggedVoter } from './voter-tag.ts';
+import { isGenuine, type TaggedVoter } from './voter-tag.ts';
 
 /** How long the link mailed at registration may stay unused. */
 const CONFIRM_WITHIN_MS = 7 * DAY_MS;
@@ -69,13 +69,8 @@ async function takeWaiting(
   isDue = (_voter: TaggedVoter): boolean => true,
 ): Promise<Taken> {
   const [genuine, others] = [[] as TaggedVoter[], [] as TaggedVoter[]];
-  for (const tagged of await valuesOf<TaggedArray>(
-    tx,
-    sql`SELECT ${sql.raw(TAGGED_VOTER)} FROM voters v WHERE ${which}`,
-  )) {
-    const voter = taggedVoter(event.id, tagged);
+  for (const voter of await listTagged(tx, event.id, which))
     (isGenuine(secrets, voter) && isDue(voter) ? genuine : others).push(voter);
-  }
   await noteChanges(
     tx,
     secrets,

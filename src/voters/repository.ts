@@ -6,6 +6,7 @@ import { holdEvent } from '#src/voting-events/repository.ts';
 import { voters } from './tables.ts';
 import type { listVotersQuery, Voter } from './voter.ts';
 import type { Identity } from './voter-identity.ts';
+import { TAGGED_VOTER, type TaggedArray, type TaggedVoter, taggedVoter } from './voter-tag.ts';
 
 export type NewVoter = typeof voters.$inferInsert;
 
@@ -69,6 +70,18 @@ export async function findVoterByIdentity(
 ): Promise<Voter | undefined> {
   const [voter] = await listWhere(executor, eventId, eq(kind === 'email' ? voters.emailKey : voters.voterIdKey, key));
   return voter;
+}
+
+/** Voters with their tags, in the order of their IDs. @param which an SQL condition on the voter `v` */
+export async function listTagged(
+  executor: Executor,
+  eventId: string,
+  which: SQL,
+  limit?: number,
+): Promise<TaggedVoter[]> {
+  const statement = sql`SELECT ${sql.raw(TAGGED_VOTER)} FROM voters v
+    WHERE v.voting_event_id = ${eventId} AND ${which} ORDER BY v.id LIMIT ${limit ?? null}`;
+  return (await valuesOf<TaggedArray>(executor, statement)).map((tagged) => taggedVoter(eventId, tagged));
 }
 
 type VoterFilter = Pick<z.output<typeof listVotersQuery>, 'search' | 'status' | 'groupId' | 'keyStatus'> & {
