@@ -12,34 +12,16 @@ import type { Identity } from './voter-identity.ts';
 import { hashSentKey } from './voter-key.ts';
 import type { TaggedArray } from './voter-tag.ts';
 
+const CLOSED = ['draft', 'scheduled', 'closed'] as const;
+const REASONS = ['voter_key_invalid', 'voter_pending', 'voter_rejected', 'already_voted'] as const;
+const REFUSALS = [...CLOSED, ...REASONS, 'locked', 'event_gone'] as const;
 /** Verdicts that refuse a cast, as the functions in `src/ballots/*.sql` and `src/voters/*.sql` return them. */
-export type Refusal =
-  | 'draft'
-  | 'scheduled'
-  | 'closed'
-  | 'locked'
-  | 'voter_key_invalid'
-  | 'voter_pending'
-  | 'voter_rejected'
-  | 'already_voted'
-  | 'event_gone';
+export type Refusal = (typeof REFUSALS)[number];
 
-export function isRefusal(verdict: string): verdict is Refusal {
-  return verdict in REFUSALS;
-}
+const isOneOf = <Word extends string>(words: readonly Word[], text: string): text is Word =>
+  words.some((word) => word === text);
 
-const REFUSALS: Readonly<Record<Refusal, (retryAfterMs: number) => ApiError>> = {
-  draft: () => notOpen('draft'),
-  scheduled: () => notOpen('scheduled'),
-  closed: () => notOpen('closed'),
-  locked: (retryAfterMs) =>
-    tooManyRequests(Math.max(1, Math.ceil(retryAfterMs / SECOND_MS)), 'Too many wrong keys for this voter.'),
-  voter_key_invalid: () => refuse('voter_key_invalid'),
-  voter_pending: () => refuse('voter_pending'),
-  voter_rejected: () => refuse('voter_rejected'),
-  already_voted: () => refuse('already_voted'),
-  event_gone: () => notFound(),
-};
+export const isRefusal = (verdict: string): verdict is Refusal => isOneOf(REFUSALS, verdict);
 
 /** The API's `reason` for a verdict of the database (completions 1.6). */
 export function reasonOf(verdict: string): string {
@@ -49,7 +31,10 @@ export function reasonOf(verdict: string): string {
 
 /** The error of a refused cast or confirm (completions 1.6). */
 export function refusalError(refusal: Refusal, retryAfterMs = 0): ApiError {
-  return REFUSALS[refusal](retryAfterMs);
+  if (refusal === 'event_gone') return notFound();
+  if (refusal === 'locked')
+    return tooManyRequests(Math.max(1, Math.ceil(retryAfterMs / SECOND_MS)), 'Too many wrong keys for this voter.');
+  return isOneOf(CLOSED, refusal) ? notOpen(refusal) : refuse(refusal);
 }
 
 /**
