@@ -27,7 +27,6 @@ import {
   deleteInvite,
   findInvite,
   findInviteByToken,
-  findSealedToken,
   hasAccepted,
   type Invite,
   insertInvite,
@@ -176,23 +175,26 @@ export const sendInviteJob = (deps: SendInviteDeps): Job<SendInvite> =>
     ...SEND_INVITE,
     async work({ eventId, inviteId }, run) {
       const event = await findEventById(deps.db, eventId);
-      const invite = await findInvite(deps.db, eventId, inviteId);
-      const sealed = await findSealedToken(deps.db, eventId, inviteId);
-      if (event === undefined || invite === undefined || sealed === undefined) return;
+      const invite = (await listInviteRows(deps.db, eventId)).find(({ id }) => id === inviteId);
+      // The token is gone once its mail was sent or the invite was accepted.
+      if (event === undefined || invite === undefined || invite.sealedToken === null) return;
       if (inviteStatusAt(invite, await readNow(deps.db)) !== 'pending') return;
-      const [row] = (await listInviteRows(deps.db, eventId)).filter(({ id }) => id === inviteId);
-      const isGenuine =
-        row !== undefined && isGenuineEvent(deps.secrets, event) && isGenuineInvite(deps.secrets, row, event);
       // A forged address must not receive a valid token.
-      if (!isGenuine) return reportForged(deps, eventId);
-      const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
+      if (!isGenuineEvent(deps.secrets, event) || !isGenuineInvite(deps.secrets, invite, event))
+        return reportForged(deps, eventId);
+      const token = deps.secrets.open(invite.sealedToken, sealedTokenPlace(eventId, inviteId)).toString('utf8');
       if (await takeMailOnce(deps, run, event, invite.email))
         await deliverMail(deps, run, inviteMail(event, invite, token, deps.config.baseUrl));
       await updateInvite(deps.db, invite, { sealedToken: null });
     },
   });
 
-function inviteMail(event: VotingEvent, invite: Invite, token: string, baseUrl: string): Omit<Mail, 'id'> {
+function inviteMail(
+  event: VotingEvent,
+  invite: Pick<Invite, 'email' | 'role'>,
+  token: string,
+  baseUrl: string,
+): Omit<Mail, 'id'> {
   const request = [
     `curl ${baseUrl}/invites/accept \\`,
     '  -H "Authorization: Bearer $YOUR_KEY" \\',

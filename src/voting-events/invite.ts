@@ -1,4 +1,4 @@
-import { and, asc, count, eq, getTableColumns, isNull, lte, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
@@ -120,10 +120,8 @@ export const findInvite = (executor: Executor, eventId: string, id: string): Pro
 export const findInviteByToken = (executor: Executor, tokenHash: Buffer): Promise<InviteRow | undefined> =>
   firstOf(executor.select().from(eventInvites).where(eq(eventInvites.tokenHash, tokenHash)));
 
-export async function countInvites(tx: Transaction, eventId: string): Promise<number> {
-  const [row] = await tx.select({ found: count() }).from(eventInvites).where(eq(eventInvites.votingEventId, eventId));
-  return row?.found ?? 0;
-}
+export const countInvites = (tx: Transaction, eventId: string): Promise<number> =>
+  tx.$count(eventInvites, eq(eventInvites.votingEventId, eventId));
 
 /** Inserts an invite. @returns false if the address already has an invite to this event */
 export async function insertInvite(tx: Transaction, row: typeof eventInvites.$inferInsert): Promise<boolean> {
@@ -161,18 +159,6 @@ export async function deleteInvite(tx: Transaction, eventId: string, id: string)
 }
 
 export async function hasAccepted(tx: Transaction, eventId: string, accountId: string): Promise<boolean> {
-  const rows = await tx
-    .select({ id: eventInvites.id })
-    .from(eventInvites)
-    .where(and(eq(eventInvites.votingEventId, eventId), eq(eventInvites.accountId, accountId)));
-  return rows.length > 0;
-}
-
-/** The encrypted token of an invite; undefined once its mail was sent or the invite was accepted. */
-export async function findSealedToken(executor: Executor, eventId: string, id: string): Promise<string | undefined> {
-  const [row] = await executor
-    .select({ sealedToken: eventInvites.sealedToken })
-    .from(eventInvites)
-    .where(named(eventId, id));
-  return row?.sealedToken ?? undefined;
+  const accepted = and(eq(eventInvites.votingEventId, eventId), eq(eventInvites.accountId, accountId));
+  return (await tx.$count(eventInvites, accepted)) > 0;
 }
