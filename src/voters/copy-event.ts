@@ -6,7 +6,7 @@ import { type PlanName, type Plans, planLimit } from '#src/accounts/plans.ts';
 import { findAccount } from '#src/accounts/repository.ts';
 import { listGroupIds, listPrices } from '#src/ballot-definition/ballot-definition.ts';
 import { copyBallotDefinition } from '#src/ballot-definition/copy-ballot-definition.ts';
-import { type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created } from '#src/http/answer.ts';
 import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
@@ -95,7 +95,7 @@ async function copyEvent(
       withPrices,
       withEmails: caller.accountId === source.accountId,
     });
-    const total = withVoters ? await countCopied(tx, source.id) : 0;
+    const total = withVoters ? await tx.$count(voters, copied(source.id)) : 0;
     const limit = deps.plans[caller.plan as keyof Plans].votersPerEvent;
     if (total > limit) throw planLimit('voters_per_event', limit);
     const copyUntil = total > 0 ? deps.ids.sortable('vtr') : null;
@@ -185,11 +185,6 @@ const copied = (sourceId: string) =>
     ),
     or(isNotNull(voters.email), isNotNull(voters.voterId)),
   );
-
-async function countCopied(executor: Executor, sourceId: string): Promise<number> {
-  const [row] = await executor.select({ count: sql<number>`count(*)::int` }).from(voters).where(copied(sourceId));
-  return row?.count ?? 0;
-}
 
 type Order = Omit<typeof rollCopies.$inferSelect, 'tag'>;
 type Until = Pick<VotingEvent, 'copyUntil'>;

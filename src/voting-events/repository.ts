@@ -20,7 +20,7 @@ import { type DECIDING_COLUMNS, isGenuineEvent, rowOfEvent, rowOfInvite, tagOfEv
 import { lifeOf, missedStart } from './lifecycle.ts';
 import { NO_POSITION, type OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
-import type { EventType, ShownStatus, VotingEvent } from './voting-event.ts';
+import type { ShownStatus, VotingEvent } from './voting-event.ts';
 
 export type NewEventRow = Omit<typeof votingEvents.$inferInsert, 'tag'>;
 /** Columns that the tag of an event does not cover (`event-tag.ts`). */
@@ -39,13 +39,13 @@ function byReference(reference: string): SQL | undefined {
 const present = (id: string): SQL | undefined => and(eq(votingEvents.id, id), isNull(votingEvents.deletedAt));
 
 /** The event that an ID or code names, of any account. */
-export async function findEvent(executor: Executor, reference: string): Promise<VotingEvent | undefined> {
-  const [row] = await executor
-    .select()
-    .from(votingEvents)
-    .where(and(byReference(reference), isNull(votingEvents.deletedAt)));
-  return row;
-}
+export const findEvent = (executor: Executor, reference: string): Promise<VotingEvent | undefined> =>
+  firstOf(
+    executor
+      .select()
+      .from(votingEvents)
+      .where(and(byReference(reference), isNull(votingEvents.deletedAt))),
+  );
 
 export const findEventById = (executor: Executor, id: string): Promise<VotingEvent | undefined> =>
   firstOf(executor.select().from(votingEvents).where(present(id)));
@@ -143,15 +143,14 @@ export async function noteInEvent(
 }
 
 /** Sets untagged columns if the condition `unless` holds. @returns the event afterwards; undefined if nothing changed */
-async function noteUnless(
+function noteUnless(
   executor: Executor,
   id: string,
   note: Partial<Pick<VotingEvent, 'alarm' | 'announcedStatus' | 'resultsAnnounced'>>,
   unless: SQL | undefined,
 ): Promise<VotingEvent | undefined> {
   const which = and(eq(votingEvents.id, id), unless);
-  const [row] = await executor.update(votingEvents).set(note).where(which).returning();
-  return row;
+  return firstOf(executor.update(votingEvents).set(note).where(which).returning());
 }
 
 /** Marks an event as disputed. The first alarm stays until `clearDispute`. @param alarm its name in the log of the service */
@@ -376,25 +375,14 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
  * only, because 1,000 candidates may stand in 100 positions each.
  */
 export async function readOpening(executor: Executor, eventId: string): Promise<OpeningFacts> {
-  const { rows } = await executor.execute<{
-    type: EventType;
-    self_registration: boolean;
-    has_voters: boolean;
-    is_copying: boolean;
-    is_unready: boolean;
-    has_top_ups: boolean;
-    is_priced: boolean;
-    is_keyless: boolean;
-    has_start: boolean;
-    positions: OpeningFacts['positions'];
-  }>(sql`
-    SELECT e.type, e.voter_self_registration AS self_registration, coalesce(e.copy_done < e.copy_total, false) AS is_copying,
-      e.starts_at IS NOT NULL AS has_start, e.missing @> '[{"reason": "keys_unavailable"}]' AS is_keyless,
-      EXISTS (SELECT 1 FROM payment_businesses b WHERE b.id = e.payment_business_id AND NOT b.ready) AS is_unready,
-      e.pay_to_vote IS NOT NULL OR e.pay_to_register_candidate IS NOT NULL AS is_priced,
+  const { rows } = await executor.execute<OpeningFacts & Record<string, unknown>>(sql`
+    SELECT e.type, e.voter_self_registration AS "selfRegistration", coalesce(e.copy_done < e.copy_total, false) AS "isCopying",
+      e.starts_at IS NOT NULL AS "hasStart", e.missing @> '[{"reason": "keys_unavailable"}]' AS "isKeyless",
+      EXISTS (SELECT 1 FROM payment_businesses b WHERE b.id = e.payment_business_id AND NOT b.ready) AS "isUnready",
+      e.pay_to_vote IS NOT NULL OR e.pay_to_register_candidate IS NOT NULL AS "isPriced",
       EXISTS (SELECT 1 FROM positions p
-        WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL AND p.quadratic_top_up IS NOT NULL) AS has_top_ups,
-      EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL) AS has_voters,
+        WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL AND p.quadratic_top_up IS NOT NULL) AS "hasTopUps",
+      EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL) AS "hasVoters",
       coalesce((
         SELECT json_agg(json_build_object(
           'id', p.id, 'title', p.title, 'isReferendum', p.voting_method = 'referendum', 'groupId', p.group_id, 'minSelections', p.min_selections,
@@ -418,18 +406,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
     FROM voting_events e WHERE e.id = ${eventId}`);
   const [row] = rows;
   if (row === undefined) throw new Error('a locked event is gone');
-  return {
-    type: row.type,
-    selfRegistration: row.self_registration,
-    hasVoters: row.has_voters,
-    isCopying: row.is_copying,
-    isUnready: row.is_unready,
-    hasTopUps: row.has_top_ups,
-    isPriced: row.is_priced,
-    isKeyless: row.is_keyless,
-    hasStart: row.has_start,
-    positions: row.positions,
-  };
+  return row;
 }
 
 /** Adds to the counts of roll changes after the opening. Call once per lock, because the tag of `event` is outdated afterwards. */
