@@ -90,16 +90,10 @@ export function missedIssues(
 }
 
 /** Leaves out fields of a wrong shape, so that they cause no further issues. */
-export function withoutFaulty(merged: Merged, isFaulty: IsFaulty): Partial<Merged> {
-  return {
-    ...(isFaulty('type') ? {} : { type: merged.type }),
-    ...(isFaulty('startsAt') ? {} : { startsAt: merged.startsAt }),
-    ...(isFaulty('endsAt') ? {} : { endsAt: merged.endsAt }),
-    ...(isFaulty('payments.payToVote') ? {} : { payToVote: merged.payToVote }),
-    voterSelfRegistration: merged.voterSelfRegistration,
-    repeatVotes: merged.repeatVotes,
-  };
-}
+export const withoutFaulty = (merged: Merged, isFaulty: IsFaulty): Partial<Merged> =>
+  Object.fromEntries(
+    Object.entries(merged).filter(([name]) => !isFaulty(name === 'payToVote' ? 'payments.payToVote' : name)),
+  );
 
 export function reopeningIssue(endsAt: number | null, nowMs: number): Issue | undefined {
   if (endsAt === null || endsAt > nowMs) return undefined;

@@ -187,25 +187,14 @@ export const LIFE = {
 
 export type LifeAction = keyof typeof LIFE;
 
-function row<
-  Draft extends LifeAnswer,
-  Scheduled extends LifeAnswer,
-  Rehearsal extends LifeAnswer,
-  Rehearsed extends LifeAnswer,
-  Open extends LifeAnswer,
-  Confirming extends LifeAnswer,
-  Final extends LifeAnswer,
->(
-  draft: Draft,
-  scheduled: Scheduled,
-  rehearsal: Rehearsal,
-  rehearsed: Rehearsed,
-  open: Open,
-  confirming: Confirming,
-  final: Final,
+function row<Answer extends LifeAnswer>(
+  ...[draft, scheduled, rehearsal, rehearsed, open, confirming, final]: Row<Answer>
 ) {
   return { draft, scheduled, rehearsal, rehearsed, open, confirming, final };
 }
+
+/** An answer for each of `PHASES`. */
+type Row<Answer> = [Answer, Answer, Answer, Answer, Answer, Answer, Answer];
 
 export function phaseAt(event: Lifecycle, nowMs: number): Phase {
   const status = shownStatusAt(event, nowMs);

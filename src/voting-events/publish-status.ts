@@ -176,8 +176,7 @@ export function publishClosingJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job
         const event = await holdEvent(tx, end.eventId);
         const nowMs = await readNow(tx);
         if (event === undefined || !isClosing(event, end.endsAt, nowMs)) return;
-        const about = { accountId: event.accountId, votingEventId: event.id };
-        await publish(tx, deps, about, 'voting_event.closing', [viewEvent(event, nowMs)]);
+        await publish(tx, deps, about(event), 'voting_event.closing', [viewEvent(event, nowMs)]);
         await enqueue(tx, MAIL_CLOSING, end);
       }),
   });

@@ -27,12 +27,9 @@ import type { VotingEvent } from './voting-event.ts';
 /** The world of an event: the real vote (`rehearsalSince` is null), or one rehearsal (identified by its beginning). */
 type World = Pick<VotingEvent, 'rehearsalSince'>;
 
-/** Whether a rehearsal began or ended between two reads of an event. */
-const isOtherWorld = (read: World, now: World): boolean => read.rehearsalSince !== now.rehearsalSince;
-
 /** Refuses a request during which a rehearsal began or ended; the client may retry. @throws ApiError 500 `internal` */
 export function requireSameWorld(read: World, now: World): void {
-  if (isOtherWorld(read, now)) throw worldChanged();
+  if (read.rehearsalSince !== now.rehearsalSince) throw worldChanged();
 }
 
 export const worldChanged = (): ApiError =>
