@@ -6,7 +6,7 @@ import path from 'node:path';
 import { parseEnv } from 'node:util';
 import { VotingService } from '#sdk/index.ts';
 import { loadEnvironmentFile, readConfig } from '#src/config.ts';
-import { offersConsole } from '#src/console/offer-console.ts';
+import { offersConsole } from '#src/console/guard-console.ts';
 
 // `npm run example`: the voting page as customers copy it, beside the demo of `npm start`.
 

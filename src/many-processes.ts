@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { AggregatorRegistry } from 'prom-client';
 import { type Config, readConfig } from '#src/config.ts';
 import { ConsoleFeed, type FeedEntry, type Start } from '#src/console/console-feed.ts';
-import { offersConsole } from '#src/console/offer-console.ts';
+import { offersConsole } from '#src/console/guard-console.ts';
 import { findSchemaRefusal, SchemaRefused } from '#src/database/schema-number.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';

@@ -88,7 +88,7 @@ export function addOrganizerCommands({ program, command, group, withApi, json }:
 }
 
 /** Commands that change an event's status: the verb, the status to send, and the description. */
-export const STATUS_VERBS = {
+const STATUS_VERBS = {
   rehearse: ['rehearsal', 'vote by way of trial; nothing of it counts'],
   'end-rehearsal': ['draft', 'remove the ballots of a rehearsal; the event is a draft again'],
   open: ['open', 'take votes from now on'],

@@ -77,7 +77,7 @@ export async function waitForEnd<Row extends Work>(
 }
 
 /** Catches Ctrl-C and SIGTERM, so that a task can stop at a safe point. */
-export interface StopSignal {
+interface StopSignal {
   readonly stopped: boolean;
   /** Waits until the time has passed or a signal arrives. */
   sleep(ms: number): Promise<void>;

@@ -1,9 +1,31 @@
 import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
+import type { Config } from '#src/config.ts';
 import type { Env } from '#src/http/env.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
 import { isLoopbackAddress, isLoopbackHost } from '#src/platform/network-address.ts';
 import { equalSecrets } from '#src/platform/secrets.ts';
+
+/**
+ * Whether this service has a console. The console shows voter keys, so it is only for a developer on one machine: with the embedded
+ * database, not in production, listening on loopback only, without a proxy or a public address.
+ */
+export function offersConsole({
+  databaseUrl,
+  production,
+  host,
+  baseUrl,
+  trustProxy,
+}: Pick<Config, 'databaseUrl' | 'production' | 'host' | 'baseUrl' | 'trustProxy'>): boolean {
+  const listensInside = isLoopbackHost(host === '::1' ? '[::1]' : host);
+  return (
+    databaseUrl === undefined &&
+    !production &&
+    listensInside &&
+    isLoopbackHost(new URL(baseUrl).host) &&
+    trustProxy === 0
+  );
+}
 
 /** Requests through a proxy are refused: a proxy on this machine would make every caller look local. */
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'] as const;

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { ConsoleFeed, KEPT } from '#src/console/console-feed.ts';
-import { isFromThisMachine } from '#src/console/guard-console.ts';
-import { offersConsole } from '#src/console/offer-console.ts';
+import { isFromThisMachine, offersConsole } from '#src/console/guard-console.ts';
 import { OwnInbox } from '#src/webhooks/own-inbox.ts';
 
 const mail = (number: number) => ({ to: 'a@b.example', subject: String(number), text: '', id: 'x' });
