@@ -53,7 +53,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 1956,
   'payment-providers': 2092,
-  database: 2341,
+  database: 2361,
   'embedded-postgres': 981,
   http: 4181,
   server: 925,
@@ -62,9 +62,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 570,
   accounts: 965,
   webhooks: 2450,
-  'voting-events': 5116,
-  'ballot-definition': 3916,
-  voters: 5703,
+  'voting-events': 5055,
+  'ballot-definition': 3798,
+  voters: 5662,
   payments: 4396,
   credits: 722,
   ballots: 3250,
@@ -73,12 +73,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   tally: 2698,
   results: 6636,
   letters: 991,
-  console: 1198,
+  console: 1197,
   demo: 479,
   commands: 4424,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_255;
+const LINES_OF_ALL = 67_048;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 29;
 

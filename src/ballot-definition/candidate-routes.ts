@@ -19,13 +19,17 @@ import {
   updateCandidateBody,
   viewCandidate,
 } from './candidate.ts';
-import { candidateIssues, changedLinks, judgeCandidateParts } from './candidate-issues.ts';
+import {
+  candidateIssues,
+  changeCandidate,
+  changedLinks,
+  createCandidate,
+  judgeCandidateParts,
+} from './change-candidate.ts';
 import { deleteCandidates, rejectCandidates } from './change-candidates.ts';
-import { createCandidate } from './create-candidate.ts';
 import { partRouter } from './part-operations.ts';
 import { findCandidate, listCandidates, listCandidatesByIds } from './repository.ts';
 import type { Candidate } from './types.ts';
-import { changeCandidate } from './update-candidate.ts';
 
 export const candidateRouter = (deps: Deps) =>
   partRouter(deps, {

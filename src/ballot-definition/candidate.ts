@@ -127,14 +127,8 @@ export const candidateView = z
 export const viewCandidate = viewer(candidateView);
 
 /** The answer to the registration of a candidate (contract, "Registered candidate"). */
-export const registeredCandidateView = z
-  .object({
-    id: z.string(),
-    name: z.string(),
-    positionIds: listShape(z.string()),
-    avatarUrl: z.string().nullable(),
-    status: candidateStatus,
-  })
+export const registeredCandidateView = candidateView
+  .pick({ id: true, name: true, positionIds: true, avatarUrl: true, status: true })
   .meta({
     id: 'RegisteredCandidate',
     examples: [

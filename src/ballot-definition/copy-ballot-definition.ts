@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Transaction } from '#src/database/client.ts';
 import type { Ids } from '#src/platform/ids.ts';
+import { PREFIXES } from './record-ballot-change.ts';
 
 interface BallotDefinitionCopy {
   readonly sourceId: string;
@@ -12,8 +13,7 @@ interface BallotDefinitionCopy {
   readonly withEmails: boolean;
 }
 
-type Kind = 'groups' | 'positions' | 'candidates' | 'sponsors';
-const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sponsors: 'spn' } as const;
+type Kind = keyof typeof PREFIXES;
 
 /** SQL conditions of the rows to copy. Self-registered candidates are copied only if they were approved, outside of a rehearsal. */
 const COPIED: Readonly<Record<Kind, string>> = {

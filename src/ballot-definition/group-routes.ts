@@ -35,11 +35,10 @@ async function createGroup(
   const nowMs = event.lockedAt;
   const group = await nameConflict(
     insertGroup(tx, {
+      ...body,
       votingEventId: eventId,
       id: deps.ids.sortable('grp'),
-      name: body.name,
       nameKey: nameKeyOf(body.name),
-      description: body.description ?? null,
       createdAt: nowMs,
       updatedAt: nowMs,
     }),

@@ -1,13 +1,11 @@
 import type { Deps } from '#src/deps.ts';
 import { body } from '#src/http/body.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { createPosition } from './create-position.ts';
+import { changePosition, createPosition, judgeChangeParts, judgePositionParts } from './change-position.ts';
 import { partRouter } from './part-operations.ts';
 import { createPositionBody, listPositionsQuery, positionView, updatePositionBody, viewPosition } from './position.ts';
-import { judgePositionParts } from './position-issues.ts';
 import { countStanding, findPosition, listPositions } from './repository.ts';
 import type { Position } from './types.ts';
-import { changePosition, judgeChangeParts } from './update-position.ts';
 
 export function positionRouter(deps: Deps) {
   const show = async (row: Position, executor: Parameters<typeof countStanding>[0]) =>

@@ -28,7 +28,7 @@ import {
   registeredCandidateView,
   viewRegisteredCandidate,
 } from './candidate.ts';
-import { registrationIssues } from './candidate-issues.ts';
+import { registrationIssues } from './change-candidate.ts';
 import {
   checkRegistration,
   type Registration,

@@ -16,6 +16,9 @@ export type TopUpDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing'>;
 /** Rows of each kind that one event may have (contract, "Limits"). */
 export const CAPS = { positions: 100, candidates: 1_000, groups: 200, sponsors: 1_000 } as const;
 
+/** The prefix of the IDs of each kind. */
+export const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sponsors: 'spn' } as const;
+
 /** Requires room for one more row; returns the count. The event must be locked against races. @throws ApiError 422 `plan_limit` */
 export async function requireRoom(
   tx: Transaction,

@@ -16,7 +16,7 @@ import { holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { type registerCandidateBody, viewCandidate, viewRegisteredCandidate } from './candidate.ts';
-import { registrationIssues } from './candidate-issues.ts';
+import { registrationIssues } from './change-candidate.ts';
 import { type BallotChangeDeps, requireNoIssues, requireRoomForCandidate } from './record-ballot-change.ts';
 import { findCandidateOfPayment, insertCandidate, updateCandidate } from './repository.ts';
 import type { Candidate } from './types.ts';
@@ -80,14 +80,10 @@ export async function registerCandidate(
   const nowMs = event.lockedAt;
   const count = await requireRegistration(tx, event, body, nowMs, rehearsal);
   const candidate = await insertCandidate(tx, {
+    ...body,
     votingEventId: event.id,
     id: deps.ids.sortable('cnd'),
     number: await takeNumber(tx, event.id, 'candidate'),
-    name: body.name,
-    email: body.email ?? null,
-    positionIds: body.positionIds,
-    groupId: body.groupId ?? null,
-    avatarUrl: body.avatarUrl ?? null,
     status: 'pending',
     source: 'registration',
     sortOrder: count,

@@ -1,50 +1,267 @@
-import { changeBy, recordChange } from '#src/accounts/changes.ts';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { and, eq, getTableColumns, isNull, notInArray, sql } from 'drizzle-orm';
+import { changeBy, differenceOf, recordChange } from '#src/accounts/changes.ts';
+import { planLimit } from '#src/accounts/plans.ts';
+import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { enqueue } from '#src/jobs/queue.ts';
 import { ApiError, type Issue, validationError } from '#src/platform/errors.ts';
+import { Pauses } from '#src/platform/loop-turns.ts';
+import { namesOf, pick } from '#src/platform/pick.ts';
 import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
-import { createEvent, type EventDeps } from '#src/voting-events/create-event.ts';
+import { createEvent, type EventDeps, withDefaults } from '#src/voting-events/create-event.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { updateEvent } from '#src/voting-events/repository.ts';
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { applyDefinition, rowIssues } from './apply-definition.ts';
+import { settingsOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { createCandidateBody } from './candidate.ts';
+import { linkIssues } from './definition-links.ts';
 import type { Difference, EventDefinition } from './definition-schema.ts';
-import { differencesOf, type ReadDefinition, readDefinition } from './read-definition.ts';
+import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
+import { createGroupBody, nameKeyOf } from './group.ts';
+import { createPositionBody } from './position.ts';
+import { settingIssues, settle } from './position-settings.ts';
+import {
+  CAPS,
+  PREFIXES,
+  requireNoIssues,
+  requireTopUp,
+  sentOnly,
+  type TopUpDeps,
+  topUpIssues,
+} from './record-ballot-change.ts';
+import { isAnyCandidatePaidFor, listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
+import { createSponsorBody } from './sponsor.ts';
+import { candidates, groups, positions, sponsors } from './tables.ts';
 
-/** Fills settings that the document leaves out with the defaults of a new event. */
-function withDefaults({ event }: EventDefinition) {
-  const { code, ...settings } = event;
+/** Reduces rows to their IDs and the fields that a body can set. */
+function fieldsOf(
+  rows: readonly { readonly id: string }[],
+  body: { readonly shape: object },
+): { readonly id: string; readonly [field: string]: unknown }[] {
+  const settable = new Set(Object.keys(body.shape));
+  return rows.map((row) => ({
+    ...Object.fromEntries(Object.entries(row).filter(([name]) => settable.has(name))),
+    id: row.id,
+  }));
+}
+
+/** The fields that organizers set, as a document. */
+export async function readDefinition(executor: Executor, event: VotingEvent) {
+  const { voter, candidate, ballot, log, payments } = settingsOf(event);
+  const [groups, positions, candidates, sponsors] = [
+    await listGroups(executor, event.id),
+    await listPositions(executor, event.id),
+    await listCandidates(executor, event.id),
+    await listSponsors(executor, event.id),
+  ];
   return {
-    ...(code === undefined ? {} : { code }),
-    description: null,
-    startsAt: null,
-    endsAt: null,
-    timeZone: 'UTC',
-    votingPageUrl: null,
-    contactEmail: null,
-    language: 'en' as const,
-    logoUrl: null,
-    ...settings,
-    voter: {
-      requireVoterId: false,
-      selfRegistration: false,
-      approval: 'automatic' as const,
-      saveVoterInfo: false,
-      ...event.voter,
+    version: 1 as const,
+    event: {
+      ...pick(event, ['code', 'title', 'description', 'type', 'startsAt', 'endsAt', 'timeZone']),
+      ...{ voter, candidate, ballot, results: { visibility: event.resultsVisibility }, log, payments },
+      ...pick(event, ['votingPageUrl', 'contactEmail', 'language', 'logoUrl']),
     },
-    candidate: { selfRegistration: false, ...event.candidate },
-    ballot: {
-      candidateOrder: 'fixed' as const,
-      opening: 'observer' as const,
-      receipt: event.type === 'poll' ? ('full' as const) : ('inclusion' as const),
-      ...event.ballot,
-    },
-    results: { visibility: 'hidden' as const, ...event.results },
-    log: { open: false, ...event.log },
-    payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false, ...event.payments },
+    groups: fieldsOf(groups, createGroupBody),
+    positions: fieldsOf(positions, createPositionBody),
+    candidates: fieldsOf(candidates, createCandidateBody),
+    sponsors: fieldsOf(sponsors, createSponsorBody),
   };
+}
+type ReadDefinition = Awaited<ReturnType<typeof readDefinition>>;
+
+const KINDS = { groups: 'group', positions: 'position', candidates: 'candidate', sponsors: 'sponsor' } as const;
+
+/** All differences between two definitions of one event, which can have megabytes: yields to other requests between rows. */
+async function differencesOf(
+  eventId: string,
+  before: ReadDefinition,
+  after: ReadDefinition,
+): Promise<Difference[]> {
+  const pauses = new Pauses();
+  const settings = differenceOf(before.event, after.event);
+  const changes: Difference[] =
+    Object.keys(settings.after).length === 0 ? [] : [{ kind: 'event', action: 'updated', id: eventId, ...settings }];
+  for (const [name, kind] of Object.entries(KINDS) as [keyof typeof KINDS, (typeof KINDS)[keyof typeof KINDS]][]) {
+    const [old, own] = [
+      new Map(before[name].map((row) => [row.id, row])),
+      new Map(after[name].map((row) => [row.id, row])),
+    ];
+    for (const [id, row] of old) {
+      const other = own.get(id);
+      if (other === undefined) changes.push({ kind, action: 'deleted', id, before: { ...row }, after: null });
+      else if (JSON.stringify(row) !== JSON.stringify(other))
+        changes.push({ kind, action: 'updated', id, ...differenceOf(row, other) });
+      await pauses.take();
+    }
+    for (const [id, row] of own)
+      if (!old.has(id)) changes.push({ kind, action: 'created', id, before: null, after: { ...row } });
+  }
+  return changes;
+}
+
+type Kind = keyof typeof CAPS;
+const CAPPED = namesOf(CAPS);
+
+/** Issues of a document's rows that can be found without the database. */
+const rowIssues = (definition: EventDefinition): Issue[] => [
+  ...linkIssues(definition),
+  ...definition.positions.flatMap((position, index) =>
+    within(index, settingIssues(position.votingMethod, sentOnly(position), undefined)),
+  ),
+];
+
+const within = (index: number, issues: readonly Issue[]): Issue[] =>
+  issues.map(({ field, message }) => ({ field: `positions[${index}].${field}`, message }));
+
+/**
+ * Replaces a draft's groups, positions, candidates and sponsors by those of a document. A row with an existing ID updates that row,
+ * other rows are new, and rows that the document lacks are deleted. Call with the event locked; renew its definition afterwards.
+ * @throws ApiError 422 with all issues, 422 `plan_limit`; 409 `event_has_ballots` if a deleted candidate's registration was paid
+ */
+async function applyDefinition(
+  tx: Transaction,
+  deps: TopUpDeps,
+  organizer: Organizer,
+  event: VotingEvent,
+  definition: EventDefinition,
+): Promise<void> {
+  for (const kind of CAPPED) if (definition[kind].length > CAPS[kind]) throw planLimit(`${kind}_per_event`, CAPS[kind]);
+  const issues = rowIssues(definition);
+  for (const [index, position] of definition.positions.entries()) {
+    requireTopUp(deps, organizer, position.quadraticTopUp);
+    issues.push(...within(index, await topUpIssues(tx, deps, event, position.quadraticTopUp)));
+  }
+  requireNoIssues(issues);
+  await writeRows(tx, deps, event.id, definition);
+}
+
+async function writeRows(
+  tx: Transaction,
+  deps: TopUpDeps,
+  eventId: string,
+  definition: EventDefinition,
+): Promise<void> {
+  const nowMs = deps.clock.now();
+  const before = {
+    groups: await listGroups(tx, eventId),
+    positions: await listPositions(tx, eventId),
+    candidates: await listCandidates(tx, eventId),
+    sponsors: await listSponsors(tx, eventId),
+  };
+  const idsOf = (kind: Kind): Map<string, string> => {
+    const stored = new Set(before[kind].map(({ id }) => id));
+    return new Map(definition[kind].map(({ id }) => [id, stored.has(id) ? id : deps.ids.sortable(PREFIXES[kind])]));
+  };
+  const ids = new Map(CAPPED.map((kind) => [kind, idsOf(kind)]));
+  const idOf = (kind: Kind, id: string): string => ids.get(kind)?.get(id) ?? id;
+  const groupOf = (id: string | null | undefined): string | null => (id == null ? null : idOf('groups', id));
+  const kept = new Set(ids.get('candidates')?.values());
+  const gone = before.candidates.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
+  if (gone.length > 0 && (await isAnyCandidatePaidFor(tx, eventId, gone))) throw refuse('paid_registrations');
+  const last = await readNumbers(tx, eventId);
+  const numbers = {
+    positions: new Map(before.positions.map((row) => [row.id, row.number])),
+    candidates: new Map(before.candidates.map((row) => [row.id, row.number])),
+  };
+  const numberOf = (kind: 'positions' | 'candidates', id: string): number => {
+    const known = numbers[kind].get(id);
+    if (known !== undefined) return known;
+    last[kind] += 1;
+    return last[kind];
+  };
+  const times = { createdAt: nowMs, updatedAt: nowMs };
+  await tx.update(groups).set({ nameKey: null }).where(eq(groups.votingEventId, eventId));
+  const rows = {
+    groups: definition.groups.map((group) => ({
+      ...group,
+      votingEventId: eventId,
+      id: idOf('groups', group.id),
+      nameKey: nameKeyOf(group.name),
+      ...times,
+    })),
+    positions: definition.positions.map((position, index) => ({
+      ...position,
+      ...settle(position.votingMethod, sentOnly(position), undefined),
+      votingEventId: eventId,
+      id: idOf('positions', position.id),
+      groupId: groupOf(position.groupId),
+      sortOrder: position.sortOrder ?? index,
+      tieBreak: position.tieBreak ?? ('joint' as const),
+      number: numberOf('positions', position.id),
+      ...times,
+    })),
+    candidates: definition.candidates.map((candidate, index) => ({
+      ...candidate,
+      votingEventId: eventId,
+      id: idOf('candidates', candidate.id),
+      positionIds: candidate.positionIds.map((id) => idOf('positions', id)),
+      groupId: groupOf(candidate.groupId),
+      status: candidate.status ?? ('approved' as const),
+      source: 'organizer' as const,
+      sortOrder: candidate.sortOrder ?? index,
+      number: numberOf('candidates', candidate.id),
+      ...times,
+    })),
+    sponsors: definition.sponsors.map((sponsor, index) => ({
+      ...sponsor,
+      votingEventId: eventId,
+      id: idOf('sponsors', sponsor.id),
+      sortOrder: sponsor.sortOrder ?? index,
+      ...times,
+    })),
+  };
+  const keptGroups = rows.groups.map(({ id }) => id);
+  await tx
+    .update(groups)
+    .set({ deletedAt: nowMs })
+    .where(and(eq(groups.votingEventId, eventId), notInArray(groups.id, keptGroups), isNull(groups.deletedAt)));
+  // The job also removes voters from the deleted groups, and renews the MACs of their rows.
+  await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'groups', eventId });
+  await replace(tx, eventId, groups, rows.groups);
+  await replace(tx, eventId, positions, rows.positions);
+  await replace(tx, eventId, candidates, rows.candidates);
+  await replace(tx, eventId, sponsors, rows.sponsors);
+  await updateEvent(tx, eventId, { lastPositionNumber: last.positions, lastCandidateNumber: last.candidates });
+}
+
+async function readNumbers(tx: Transaction, eventId: string): Promise<{ positions: number; candidates: number }> {
+  const { rows } = await tx.execute<{ positions: number; candidates: number }>(sql`
+    SELECT last_position_number AS positions, last_candidate_number AS candidates FROM voting_events WHERE id = ${eventId}`);
+  const [row] = rows;
+  if (row === undefined) throw new Error('a locked event is gone');
+  return { ...row };
+}
+
+type Table = typeof groups | typeof positions | typeof candidates | typeof sponsors;
+
+/** Rows per statement: a thousand candidates can have 20 MB, and serialising them at once would block the event loop. */
+const WRITTEN_TOGETHER = 100;
+
+/** Columns that an update never changes: no document sets them. */
+const LASTING = new Set([
+  ...['votingEventId', 'id', 'number', 'source', 'createdAt'],
+  ...['paymentAttemptId', 'rehearsal', 'deletedAt'],
+]);
+
+/** Upserts rows by ID and deletes the event's other rows, except groups, which the caller has marked as deleted. */
+async function replace<Rows extends Table>(
+  tx: Transaction,
+  eventId: string,
+  table: Rows,
+  rows: readonly Rows['$inferInsert'][],
+): Promise<void> {
+  const kept = rows.map(({ id }) => id);
+  const own = eq(table.votingEventId, eventId);
+  if (table !== groups) await tx.delete(table).where(and(own, notInArray(table.id, kept)));
+  const columns = Object.entries(getTableColumns(table)).filter(([name]) => !LASTING.has(name));
+  const set = Object.fromEntries(columns.map(([name, column]) => [name, sql.raw(`excluded.${column.name}`)]));
+  for (let from = 0; from < rows.length; from += WRITTEN_TOGETHER)
+    await tx
+      .insert(table)
+      .values(rows.slice(from, from + WRITTEN_TOGETHER) as never)
+      .onConflictDoUpdate({ target: [table.votingEventId, table.id], set: set as never });
 }
 
 /** Rethrows validation errors of the event with paths inside the document, together with all issues of the rows. */
@@ -71,7 +288,9 @@ export async function replaceDefinition(
   if (statusAt(locked, locked.lockedAt) !== 'draft') throw refuse('not_a_draft');
   await guardChange(tx, locked, 'change_ballot_rules');
   const before = await readDefinition(tx, locked);
-  const event = await updateVotingEvent(tx, deps, organizer, withDefaults(definition)).catch(inDocument(definition));
+  const event = await updateVotingEvent(tx, deps, organizer, withDefaults(definition.event)).catch(
+    inDocument(definition),
+  );
   await applyDefinition(tx, deps, organizer, event, definition);
   if (event.startsAt !== null) await deps.giveOptions(tx, { ...organizer, event });
   const renewed = await renewBallotDefinition(tx, event.id, locked.lockedAt);

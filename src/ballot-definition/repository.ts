@@ -1,6 +1,6 @@
 import { and, asc, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, firstOf, isTrue, type Transaction, valuesOf } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
 import type { Candidate, CandidateStatus, Group, Position, Sponsor, VotingMethod } from './types.ts';
@@ -9,6 +9,9 @@ type NewCandidate = typeof candidates.$inferInsert;
 
 /** A table whose rows belong to an event: all four tables share the same operations. */
 type EventTable = PgTable & { readonly votingEventId: PgColumn; readonly id: PgColumn; readonly deletedAt?: PgColumn };
+
+/** Matches rows whose deletion is not queued; undefined for sponsors, which are deleted at once. */
+const aliveIn = ({ deletedAt }: EventTable) => (deletedAt === undefined ? undefined : isNull(deletedAt));
 
 /** Operations on one row by its ID. Drizzle loses the types of a generic table; the signature of each function restores them. */
 function rowsOf<Table extends EventTable>(table: Table) {
@@ -22,11 +25,10 @@ function rowsOf<Table extends EventTable>(table: Table) {
   return {
     /** Undefined if there is no such row, or its deletion is queued. */
     async find(executor: Executor, eventId: string, id: string): Promise<Row | undefined> {
-      const alive = table.deletedAt === undefined ? undefined : isNull(table.deletedAt);
       const [row] = await executor
         .select()
         .from(plain)
-        .where(and(named(eventId, id), alive));
+        .where(and(named(eventId, id), aliveIn(table)));
       return row;
     },
     /** @throws a unique violation if a group's name is taken (`groups_name`) */
@@ -47,10 +49,9 @@ export const { find: findGroup, insert: insertGroup, update: updateGroup } = row
 export const { find: findSponsor, insert: insertSponsor, update: updateSponsor } = rowsOf(sponsors);
 
 /** The candidate that a payment registered. */
-export async function findCandidateOfPayment(executor: Executor, eventId: string, attemptId: string) {
+export function findCandidateOfPayment(executor: Executor, eventId: string, attemptId: string) {
   const ofPayment = and(eq(candidates.votingEventId, eventId), eq(candidates.paymentAttemptId, attemptId));
-  const [row] = await executor.select().from(candidates).where(ofPayment);
-  return row;
+  return firstOf(executor.select().from(candidates).where(ofPayment));
 }
 
 // Positions
@@ -142,11 +143,13 @@ export async function countStanding(executor: Executor, eventId: string): Promis
 
 /** IDs of the referendums that have no approved candidate. */
 export async function listBareReferendums(tx: Transaction, eventId: string): Promise<string[]> {
-  const { rows } = await tx.execute<{ id: string }>(sql`
+  return valuesOf(
+    tx,
+    sql`
     SELECT p.id FROM positions p WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL AND p.voting_method = 'referendum'
       AND NOT EXISTS (SELECT 1 FROM candidates c WHERE c.voting_event_id = ${eventId} AND c.deleted_at IS NULL
-        AND c.status = 'approved' AND p.id = ANY (c.position_ids)) ORDER BY p.sort_order, p.id`);
-  return rows.map(({ id }) => id);
+        AND c.status = 'approved' AND p.id = ANY (c.position_ids)) ORDER BY p.sort_order, p.id`,
+  );
 }
 
 /** The event's candidates with these IDs; unknown IDs are left out. */
@@ -241,50 +244,45 @@ export async function deleteSponsor(tx: Transaction, eventId: string, id: string
 }
 
 /** Whether a registration for the position has been paid or is being paid. */
-export async function isPositionPaidFor(tx: Transaction, eventId: string, id: string): Promise<boolean> {
-  const { rows } = await tx.execute<{ found: boolean }>(sql`
+export const isPositionPaidFor = (tx: Transaction, eventId: string, id: string): Promise<boolean> =>
+  isTrue(
+    tx,
+    sql`
     SELECT EXISTS (SELECT 1 FROM payment_attempts a
       WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND a.request -> 'positionIds' ? ${id}
-        AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`);
-  return rows[0]?.found === true;
-}
+        AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`,
+  );
 
 /** Whether a voter or a candidate is in the group. */
-export async function isGroupOfSomebody(tx: Transaction, eventId: string, id: string): Promise<boolean> {
-  const { rows } = await tx.execute<{ found: boolean }>(sql`
+export const isGroupOfSomebody = (tx: Transaction, eventId: string, id: string): Promise<boolean> =>
+  isTrue(
+    tx,
+    sql`
     SELECT EXISTS (SELECT 1 FROM candidates WHERE voting_event_id = ${eventId} AND group_id = ${id} AND deleted_at IS NULL)
-      OR EXISTS (SELECT 1 FROM roll_figures WHERE voting_event_id = ${eventId} AND group_id = ${id} HAVING sum(heads) > 0) AS found`);
-  return rows[0]?.found === true;
-}
+      OR EXISTS (SELECT 1 FROM roll_figures WHERE voting_event_id = ${eventId} AND group_id = ${id} HAVING sum(heads) > 0) AS found`,
+  );
 
 /** Whether any of these candidates was registered by a fulfilled payment. */
-export async function isAnyCandidatePaidFor(
-  tx: Transaction,
-  eventId: string,
-  ids: readonly string[],
-): Promise<boolean> {
-  const { rows } = await tx.execute<{ found: boolean }>(sql`
+export const isAnyCandidatePaidFor = (tx: Transaction, eventId: string, ids: readonly string[]): Promise<boolean> =>
+  isTrue(
+    tx,
+    sql`
     SELECT EXISTS (SELECT 1 FROM payment_attempts a JOIN candidates c
         ON c.voting_event_id = a.voting_event_id AND c.payment_attempt_id = a.id
       WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND a.status = 'fulfilled'
-        AND c.id = ANY (${sql.param([...ids])}::text[])) AS found`);
-  return rows[0]?.found === true;
-}
+        AND c.id = ANY (${sql.param([...ids])}::text[])) AS found`,
+  );
 
 // Counts and removal
 
 /** Counts an event's rows of one kind. Exact while the event is locked, because every insert takes that lock. */
-export async function countRows(
+export function countRows(
   tx: Transaction,
   kind: 'positions' | 'groups' | 'sponsors',
   eventId: string,
 ): Promise<number> {
   const table = { positions, groups, sponsors }[kind];
-  const alive = kind === 'sponsors' ? sql`true` : sql`deleted_at IS NULL`;
-  const { rows } = await tx.execute<{ count: number }>(
-    sql`SELECT count(*)::int AS count FROM ${table} WHERE voting_event_id = ${eventId} AND ${alive}`,
-  );
-  return rows[0]?.count ?? 0;
+  return tx.$count(table, and(eq(table.votingEventId, eventId), aliveIn(table)));
 }
 
 interface CandidateCounts {

@@ -31,12 +31,9 @@ async function createSponsor(
   const count = await requireRoom(tx, 'sponsors', eventId);
   const nowMs = event.lockedAt;
   const sponsor = await insertSponsor(tx, {
+    ...body,
     votingEventId: eventId,
     id: deps.ids.sortable('spn'),
-    name: body.name,
-    logoUrl: body.logoUrl ?? null,
-    websiteUrl: body.websiteUrl ?? null,
-    tier: body.tier ?? null,
     sortOrder: body.sortOrder ?? count,
     createdAt: nowMs,
     updatedAt: nowMs,

@@ -44,6 +44,37 @@ export const isEmbedded = ({ config }: Pick<EventDeps, 'config'>): boolean => co
 
 type Body = z.output<typeof createEventBody>;
 
+/** Fills the settings that a body leaves out with the defaults of a new event. */
+export const withDefaults = (body: Body) => ({
+  description: null,
+  startsAt: null,
+  endsAt: null,
+  timeZone: 'UTC',
+  votingPageUrl: null,
+  contactEmail: null,
+  language: 'en' as const,
+  logoUrl: null,
+  ...body,
+  voter: {
+    requireVoterId: false,
+    selfRegistration: false,
+    approval: 'automatic' as const,
+    saveVoterInfo: false,
+    ...body.voter,
+  },
+  candidate: { selfRegistration: false, ...body.candidate },
+  ballot: {
+    candidateOrder: 'fixed' as const,
+    opening: 'observer' as const,
+    // Ballots of a poll are linked to their voters anyway: receipts show what was counted, so that voters can check it.
+    receipt: body.type === 'poll' ? ('full' as const) : ('inclusion' as const),
+    ...body.ballot,
+  },
+  results: { visibility: 'hidden' as const, ...body.results },
+  log: { open: false, ...body.log },
+  payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false, ...body.payments },
+});
+
 /** Contradictions between fields of a new event. @param isFaulty whether a field has a wrong shape, and so is not compared */
 async function creationIssues(
   executor: Executor,
@@ -93,29 +124,16 @@ export async function createEvent(
   const nowMs = deps.clock.now();
   const id = deps.ids.sortable('evt');
   const code = base32(randomBytes(8), CODE_CHARACTERS).toUpperCase();
-  const row: NewEventRow = {
+  const made = {
     id,
     accountId: caller.accountId,
     code,
     codeKey: code.toLowerCase(),
-    title: body.title,
-    type: body.type,
-    timeZone: 'UTC',
-    requireVoterId: false,
-    voterSelfRegistration: false,
-    voterApproval: 'automatic',
-    saveVoterInfo: false,
-    candidateSelfRegistration: false,
-    candidateOrder: 'fixed',
-    ballotOpening: 'observer',
-    // Ballots of a poll are linked to their voters anyway: receipts show what was counted, so that voters can check it.
-    ballotReceipt: body.type === 'poll' ? 'full' : 'inclusion',
-    resultsVisibility: 'hidden',
-    repeatVotes: false,
     createdAt: nowMs,
     updatedAt: nowMs,
-    ...columnsOf(body),
   };
+  // With all defaults, no required column is missing.
+  const row = { ...made, ...columnsOf(withDefaults(body)) } as NewEventRow;
   const plan = deps.plans[caller.plan as keyof Plans];
   requirePricing(plan, body.payments ?? {});
   const issues = await creationIssues(tx, deps, caller, body, nowMs, NOTHING_FAULTY);

@@ -1,7 +1,8 @@
+import { getTableColumns } from 'drizzle-orm';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { eventInvites, votingEvents } from './tables.ts';
+import { type eventInvites, votingEvents } from './tables.ts';
 
 /**
  * The columns that an event's tag covers: they decide its code, owner and sharing, who becomes a voter, what is shown to whom, who is
@@ -35,38 +36,16 @@ export const DECIDING_COLUMNS = [
 type EventRow = typeof votingEvents.$inferSelect;
 type Deciding = Pick<EventRow, (typeof DECIDING_COLUMNS)[number]>;
 
+type DefaultColumn = {
+  [Column in keyof Deciding]: undefined extends (typeof votingEvents.$inferInsert)[Column] ? Column : never;
+}[keyof Deciding];
+
+const columns = getTableColumns(votingEvents);
 /** The database's defaults for columns that an insert leaves out. */
-export const UNSET = {
-  ...{
-    inviteGeneration: 0,
-    copyUntil: null,
-    rehearsalSince: null,
-    rehearsalNumber: 0,
-    rehearsalVisibility: null,
-    logOpen: false,
-    identityChanges: 0,
-    rollChanges: 0,
-    lettersPrinted: 0,
-    rehearsalLetters: 0,
-  },
-  ...{
-    payToVote: null,
-    payToRegisterCandidate: null,
-    paymentBusinessId: null,
-    paymentProvider: null,
-    paymentLivemode: null,
-  },
-  ...({
-    votingPageUrl: null,
-    contactEmail: null,
-    language: 'en',
-    logoUrl: null,
-    endsAt: null,
-    closedAt: null,
-    finalAt: null,
-    ballotKey: null,
-  } as const),
-} satisfies Partial<Deciding>;
+export const UNSET = Object.fromEntries(DECIDING_COLUMNS.map((name) => [name, columns[name].default ?? null])) as Pick<
+  Deciding,
+  DefaultColumn
+>;
 
 export const rowOfEvent = (event: Deciding): DecidingRow => [
   'voting_events',

@@ -89,7 +89,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       '{ sent: sent + skipped, failed, skipped: voted }',
     ],
   ],
-  'ballot-definition/create-candidate.ts': [
+  'ballot-definition/change-candidate.ts': [
     [
       'api/event-life.test.ts',
       'gives a referendum without candidates Yes, No and Abstain',

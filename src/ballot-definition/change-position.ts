@@ -4,23 +4,107 @@ import type { Database, Executor, Transaction } from '#src/database/client.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { changedFields, guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import {
+  changedFields,
+  guardChange,
+  lockForChange,
+  renewBallotDefinition,
+  takeNumber,
+} from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/lifecycle.ts';
-import { limitOf, type updatePositionBody } from './position.ts';
-import { positionBodyIssues, soundPosition } from './position-issues.ts';
-import { settle } from './position-settings.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { type createPositionBody, limitOf, type updatePositionBody } from './position.ts';
+import { settingIssues, settle } from './position-settings.ts';
 import {
   groupIssues,
   recordBallotChange,
   requireNoIssues,
+  requireRoom,
   requireTopUp,
   sentOnly,
   type TopUpDeps,
+  topUpIssues,
 } from './record-ballot-change.ts';
-import { countStanding, findPosition, updatePosition } from './repository.ts';
+import { countStanding, findPosition, insertPosition, updatePosition } from './repository.ts';
 import type { Position } from './types.ts';
 
 type Body = z.output<typeof updatePositionBody>;
+
+/**
+ * Issues of a position's settings that the schema of the body cannot find.
+ * @param before the position before the change; undefined for a new one
+ * @param isFaulty whether a field was sent in a wrong form; such a field is not compared with other fields
+ */
+async function positionBodyIssues(
+  executor: Executor,
+  deps: Pick<TopUpDeps, 'pricing'>,
+  event: VotingEvent,
+  before: Position | undefined,
+  body: Body,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> {
+  const method = body.votingMethod ?? before?.votingMethod;
+  return [
+    ...(await groupIssues(executor, event.id, body.groupId)),
+    ...(await topUpIssues(executor, deps, event, body.quadraticTopUp)),
+    ...(method === undefined ? [] : settingIssues(method, sentOnly(body), before, isFaulty)),
+  ];
+}
+
+/** The settings of a refused body that can still be checked; an object with a faulty part is left out. */
+const soundPosition = (
+  { rules, majorityRequired, quadraticTopUp, ...sent }: SoundParts<Body>,
+  isFaulty: IsFaulty,
+): Body =>
+  ({
+    ...sent,
+    ...(isFaulty('rules') ? {} : { rules }),
+    ...(isFaulty('majorityRequired') ? {} : { majorityRequired }),
+    ...(isFaulty('quadraticTopUp') ? {} : { quadraticTopUp }),
+  }) as Body;
+
+/** Checks the well-formed values of a new position even if the body's shape is refused, so that one answer names all faults. */
+export async function judgePositionParts(
+  deps: Pick<TopUpDeps, 'pricing'> & { readonly db: Database },
+  event: VotingEvent,
+  sent: SoundParts<z.output<typeof createPositionBody>>,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> {
+  return positionBodyIssues(deps.db, deps, event, undefined, soundPosition(sent, isFaulty), isFaulty);
+}
+
+/** Adds a position. @throws ApiError 422 for settings of another method; 409 `event_has_ballots`, `results_final`; 422 `plan_limit` */
+export async function createPosition(
+  tx: Transaction,
+  deps: TopUpDeps,
+  organizer: Organizer,
+  body: z.output<typeof createPositionBody>,
+): Promise<Position> {
+  const eventId = organizer.event.id;
+  const event = await lockForChange(tx, eventId);
+  requireTopUp(deps, organizer, body.quadraticTopUp);
+  requireNoIssues(await positionBodyIssues(tx, deps, event, undefined, body, NOTHING_FAULTY));
+  const settings = settle(body.votingMethod, sentOnly(body), undefined);
+  await guardChange(tx, event, 'change_ballot_rules');
+  const count = await requireRoom(tx, 'positions', eventId);
+  const nowMs = event.lockedAt;
+  const position = await insertPosition(tx, {
+    ...body,
+    ...settings,
+    votingEventId: eventId,
+    id: deps.ids.sortable('pos'),
+    number: await takeNumber(tx, eventId, 'position'),
+    sortOrder: body.sortOrder ?? count,
+    tieBreak: body.tieBreak ?? 'joint',
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  });
+  await renewBallotDefinition(tx, eventId, nowMs);
+  await recordBallotChange(tx, deps, organizer, 'position.created', position.id, {
+    after: { title: position.title, votingMethod: position.votingMethod },
+  });
+  return position;
+}
 
 /** The action in `LIFE` that decides when a field may change. Titles are ballot rules, because swapping two titles swaps two results. */
 const actionOf = (field: keyof Body): LifeAction => (field === 'description' ? 'change_words' : 'change_ballot_rules');

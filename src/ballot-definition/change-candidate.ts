@@ -1,0 +1,218 @@
+import type { z } from 'zod';
+import { differenceOf } from '#src/accounts/changes.ts';
+import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { mailWords } from '#src/mail/mail-words.ts';
+import { type Issue, orNotFound } from '#src/platform/errors.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import {
+  changedFields,
+  guardChange,
+  lockForChange,
+  renewBallotDefinition,
+  takeNumber,
+} from '#src/voting-events/guard-change.ts';
+import type { LifeAction } from '#src/voting-events/lifecycle.ts';
+import { type createCandidateBody, type updateCandidateBody, viewCandidate } from './candidate.ts';
+import { roleMessage } from './definition-links.ts';
+import {
+  type BallotChangeDeps,
+  groupIssues,
+  isStanding,
+  recordBallotChange,
+  requireNoIssues,
+  requireRoomForCandidate,
+  sentOnly,
+} from './record-ballot-change.ts';
+import { findCandidate, insertCandidate, listBareReferendums, listPositions, updateCandidate } from './repository.ts';
+import type { Candidate, Position, ReferendumRole } from './types.ts';
+
+/** The fields of a candidate that refer to other rows of the event. */
+interface CandidateLinks {
+  readonly positionIds: readonly (string | undefined)[];
+  readonly groupId: string | null | undefined;
+  /** Undefined if the role is not to be checked. */
+  readonly referendumRole: ReferendumRole | null | undefined;
+}
+
+/** An issue for each ID that is not a position of the event. */
+function positionIssues(positionIds: readonly (string | undefined)[], positions: readonly Position[]): Issue[] {
+  const known = new Set(positions.map(({ id }) => id));
+  return positionIds.flatMap((id, index) =>
+    id === undefined || known.has(id)
+      ? []
+      : [{ field: `positionIds[${index}]`, message: 'is not a position of this event' }],
+  );
+}
+
+/** The issue of a missing or needless role: a candidate has a role if, and only if, it stands for a referendum. */
+function roleIssues({ referendumRole: role, positionIds }: CandidateLinks, positions: readonly Position[]): Issue[] {
+  if (role === undefined) return [];
+  const isNeeded = positions.some(({ votingMethod, id }) => votingMethod === 'referendum' && positionIds.includes(id));
+  return (role !== null) === isNeeded ? [] : [{ field: 'referendumRole', message: roleMessage(isNeeded) }];
+}
+
+/** Issues of a candidate's references to other rows of the event. */
+export async function candidateIssues(executor: Executor, eventId: string, links: CandidateLinks): Promise<Issue[]> {
+  const positions = await listPositions(executor, eventId);
+  return [
+    ...positionIssues(links.positionIds, positions),
+    ...(await groupIssues(executor, eventId, links.groupId)),
+    ...roleIssues(links, positions),
+  ];
+}
+
+/**
+ * Issues of a registration's references to rows of the event. A referendum takes no registrations: only the organizer may set
+ * what a choice means (yes, no, abstain), and a choice needs a meaning.
+ */
+export async function registrationIssues(
+  executor: Executor,
+  eventId: string,
+  { positionIds, groupId }: Omit<CandidateLinks, 'referendumRole'>,
+): Promise<Issue[]> {
+  const positions = await listPositions(executor, eventId);
+  const referendums = new Set(positions.flatMap(({ votingMethod, id }) => (votingMethod === 'referendum' ? [id] : [])));
+  return [
+    ...positionIssues(positionIds, positions),
+    ...positionIds.flatMap((id, index) =>
+      id === undefined || !referendums.has(id)
+        ? []
+        : [{ field: `positionIds[${index}]`, message: 'is a referendum, whose choices the organizer sets' }],
+    ),
+    ...(await groupIssues(executor, eventId, groupId)),
+  ];
+}
+
+/** The references to check in a change. Stored positions and role are included if one of them changes or the candidate is approved. */
+export function changedLinks(
+  before: Candidate,
+  body: SoundParts<z.output<typeof updateCandidateBody>>,
+  isFaulty: IsFaulty,
+): CandidateLinks {
+  const stands = body.status === 'approved' && before.status !== 'approved';
+  const isJudged = stands || body.positionIds !== undefined || body.referendumRole !== undefined;
+  const { positionIds = before.positionIds, referendumRole = before.referendumRole, groupId } = body;
+  if (!isJudged) return { positionIds: [], groupId, referendumRole: undefined };
+  const isRoleKnown = !isFaulty('positionIds') && !isFaulty('referendumRole');
+  return { positionIds, groupId, referendumRole: isRoleKnown ? referendumRole : undefined };
+}
+
+/** Checks the well-formed values of a new candidate even if the body's shape is refused, so that one answer names all faults. */
+export function judgeCandidateParts(
+  db: Database,
+  eventId: string,
+  { positionIds = [], groupId, referendumRole = null }: SoundParts<z.output<typeof createCandidateBody>>,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> {
+  const isRoleKnown = !isFaulty('positionIds') && !isFaulty('referendumRole');
+  return candidateIssues(db, eventId, {
+    positionIds,
+    groupId,
+    referendumRole: isRoleKnown ? referendumRole : undefined,
+  });
+}
+
+/** Adds an organizer's candidate, by default as `approved`. @throws ApiError 422; 409 `results_final`; 422 `plan_limit` */
+export async function createCandidate(
+  tx: Transaction,
+  deps: BallotChangeDeps,
+  organizer: Organizer,
+  body: z.output<typeof createCandidateBody>,
+): Promise<Candidate> {
+  const eventId = organizer.event.id;
+  const event = await lockForChange(tx, eventId);
+  const { positionIds, groupId, referendumRole = null } = body;
+  requireNoIssues(await candidateIssues(tx, eventId, { positionIds, groupId, referendumRole }));
+  await guardChange(tx, event, 'change_names');
+  const status = body.status ?? 'approved';
+  const count = await requireRoomForCandidate(tx, eventId, { source: 'organizer', stands: isStanding(status) });
+  const nowMs = event.lockedAt;
+  const candidate = await insertCandidate(tx, {
+    ...body,
+    votingEventId: eventId,
+    id: deps.ids.sortable('cnd'),
+    number: await takeNumber(tx, eventId, 'candidate'),
+    status,
+    source: 'organizer',
+    sortOrder: body.sortOrder ?? count,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  });
+  await renewBallotDefinition(tx, eventId, nowMs);
+  const after = { name: candidate.name, positionIds: candidate.positionIds };
+  const told = { type: 'candidate.created', data: viewCandidate(candidate) } as const;
+  await recordBallotChange(tx, deps, organizer, 'candidate.created', candidate.id, { after }, told);
+  return candidate;
+}
+
+/** Gives Yes, No and Abstain, in the event's language, to each referendum that has no candidate on the ballot. */
+export async function giveOptions(tx: Transaction, deps: BallotChangeDeps, organizer: Organizer): Promise<void> {
+  const { options } = mailWords(organizer.event.language);
+  for (const positionId of await listBareReferendums(tx, organizer.event.id)) {
+    for (const referendumRole of ['yes', 'no', 'abstain'] as const) {
+      const body = { name: options[referendumRole], positionIds: [positionId], referendumRole };
+      await createCandidate(tx, deps, organizer, body);
+    }
+  }
+}
+
+type Body = z.output<typeof updateCandidateBody>;
+
+/** Fields that voters see or tallies use. Once ballots exist, they are fixed for approved and withdrawn candidates (completions 3). */
+const SHOWN: ReadonlySet<keyof Body> = new Set([
+  ...(['name', 'positionIds', 'referendumRole', 'groupId', 'avatarUrl', 'sortOrder'] as const),
+]);
+
+/** The action in `LIFE` that decides when a field may change. */
+function actionOf(field: keyof Body, { status }: Candidate): LifeAction {
+  if (field === 'status') return 'change_names';
+  if (!SHOWN.has(field)) return 'change_words';
+  return isStanding(status) ? 'change_ballot_rules' : 'change_names';
+}
+
+/** The only allowed new status once ballots exist: an approved candidate may become `withdrawn`, any other may become `approved`. */
+const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status']>> = {
+  approved: 'withdrawn',
+  withdrawn: 'approved',
+  pending: 'approved',
+  rejected: 'approved',
+};
+
+/**
+ * Changes a candidate. Once ballots exist, a candidate leaves only as `withdrawn`: its votes stay, but ranked tallies skip it.
+ * @throws ApiError 404; 422; 409 if the event's phase forbids the change (`LIFE` in voting-events/lifecycle.ts)
+ */
+export async function changeCandidate(
+  tx: Transaction,
+  deps: BallotChangeDeps & Pick<Deps, 'logRecorder'>,
+  organizer: Organizer,
+  id: string,
+  body: Body,
+): Promise<Candidate> {
+  const eventId = organizer.event.id;
+  const event = await lockForChange(tx, eventId);
+  const before = orNotFound(await findCandidate(tx, eventId, id));
+  const changed = changedFields(sentOnly(body), before);
+  requireNoIssues(await candidateIssues(tx, eventId, changedLinks(before, body, NOTHING_FAULTY)));
+  if (Object.keys(changed).length === 0) return before;
+  for (const name of Object.keys(changed) as (keyof Body)[]) await guardChange(tx, event, actionOf(name, before));
+  if (changed.status !== undefined && changed.status !== MOVES_WITH_BALLOTS[before.status])
+    await guardChange(tx, event, 'change_ballot_rules');
+  if (changed.status !== undefined) {
+    // A rejected registration did not count against the limit: with any other status it counts again.
+    const takesPlace = before.status === 'rejected' && before.source === 'registration';
+    const stands = isStanding(changed.status) && !isStanding(before.status);
+    await requireRoomForCandidate(tx, eventId, { stands, ...(takesPlace ? { source: 'registration' } : {}) });
+  }
+  const nowMs = event.lockedAt;
+  const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
+  const renewed = await renewBallotDefinition(tx, eventId, nowMs);
+  // Logs the change now, because it can change the minimum of choices: the log's job could miss a withdrawal and return.
+  if (changed.status !== undefined) await deps.logRecorder.record(tx, renewed);
+  const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;
+  const change = differenceOf(before, after);
+  await recordBallotChange(tx, deps, organizer, 'candidate.updated', id, change, told);
+  return after;
+}
