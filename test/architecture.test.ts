@@ -51,36 +51,36 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1956,
-  'payment-providers': 2092,
-  database: 2361,
-  'embedded-postgres': 981,
-  http: 4181,
-  server: 925,
-  reference: 2915,
-  jobs: 560,
-  mail: 570,
-  accounts: 965,
-  webhooks: 2450,
-  'voting-events': 5055,
-  'ballot-definition': 3798,
-  voters: 5662,
-  payments: 4396,
-  credits: 722,
-  ballots: 3250,
-  'ballot-log': 4788,
-  'service-log': 690,
-  tally: 2698,
-  results: 6636,
-  letters: 991,
-  console: 1197,
-  demo: 479,
-  commands: 4424,
+  platform: 1894,
+  'payment-providers': 2063,
+  database: 2315,
+  'embedded-postgres': 962,
+  http: 4094,
+  server: 888,
+  reference: 2894,
+  jobs: 544,
+  mail: 567,
+  accounts: 960,
+  webhooks: 2356,
+  'voting-events': 5006,
+  'ballot-definition': 3734,
+  voters: 5604,
+  payments: 4120,
+  credits: 710,
+  ballots: 3195,
+  'ballot-log': 4627,
+  'service-log': 663,
+  tally: 2656,
+  results: 6439,
+  letters: 988,
+  console: 1189,
+  demo: 477,
+  commands: 4349,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_048;
+const LINES_OF_ALL = 65_547;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 29;
+const SMALL_FILES = 24;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

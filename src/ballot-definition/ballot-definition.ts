@@ -13,7 +13,6 @@ import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
 import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
 
-/** A position with the candidates that stand for it, in their order. */
 export interface BallotPosition extends Position {
   /** Approved candidates: those a voter may choose. */
   readonly candidates: readonly Candidate[];
@@ -106,7 +105,6 @@ async function readBallotDefinition(tx: Transaction, event: VotingEvent): Promis
   });
 }
 
-/** Whether SQL outside the service changed a definition or its event. */
 type IsForged = (db: Database, definition: BallotDefinition) => Promise<boolean>;
 
 /** Whether a cached definition is at least as new as the event. At equal versions, another end means that other SQL changed it. */
@@ -145,10 +143,7 @@ export class BallotDefinitionCache {
     return loaded === undefined || isAsNew(loaded, event) ? loaded : load();
   }
 
-  /**
-   * The present definition, for a transaction that depends on it: the event stays locked against changes until the transaction
-   * ends. Uses only the transaction's connection: waiting for a second connection could deadlock the pool.
-   */
+  /** The present definition; the event stays locked until the transaction ends. Takes no second connection, which could deadlock the pool. */
   async getForUpdate(tx: Transaction, eventId: string): Promise<BallotDefinition | undefined> {
     const event = await holdEvent(tx, eventId);
     if (event === undefined) return undefined;
@@ -202,7 +197,6 @@ export const loadPublicBallotDefinition = (deps: Pick<Deps, 'events' | 'definiti
     return { ...caller, definition };
   });
 
-/** The IDs of an event's groups, for checking references to groups. */
 export const listGroupIds = async (executor: Executor, eventId: string): Promise<Set<string>> =>
   new Set((await listGroups(executor, eventId)).map((group) => group.id));
 

@@ -80,10 +80,7 @@ function viewBallotPosition(position: BallotPosition, groups: Groups) {
   };
 }
 
-/**
- * Yields candidates position by position, in each position's order; a candidate of several positions comes with the first. To
- * save time, a position without new candidates is not shuffled: a hundred positions may share a thousand candidates.
- */
+/** Candidates by position, each once. A position without new ones is not shuffled: a hundred positions may share a thousand candidates. */
 function* orderedCandidates(definition: BallotDefinition, order: string | undefined): Generator<Candidate> {
   const listed = new Set<Candidate>();
   for (const { id, candidates } of definition.positions) {
@@ -113,10 +110,7 @@ export class BallotText {
     this.#groups = new Map(definition.groups.map(({ id, name }) => [id, { id, name }]));
   }
 
-  /**
-   * The answer as a voter sees it (contract, "Ballot"; completions 4.2), in pieces.
-   * @param order the name of a shuffled order; undefined for the fixed order
-   */
+  /** The answer, in pieces (contract, "Ballot"; completions 4.2). @param order the name of a shuffled order; undefined for the fixed order */
   *write(order: string | undefined): Generator<string> {
     const { event, positions, sponsors } = this.#definition;
     const { votingEventId, ...lists }: Omit<BallotView, 'candidates'> = {
@@ -230,10 +224,7 @@ const isLong = ({ positions }: BallotDefinition): boolean =>
   positions.reduce((sum, { candidates }) => sum + candidates.length, 0) > LONG_BALLOT;
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
-/**
- * Caches the answers with ballots: one for a definition with a fixed order, one for each seed of a shuffled order. Without a seed
- * each ballot has its own random order and is not cached.
- */
+/** Caches the ballots of fixed orders, and of shuffled orders by seed. Without a seed each ballot has its own order, and is not cached. */
 export class BallotCache {
   readonly #kept = new Map<string, CachedJson>();
   /** Ballots that are being built: concurrent requests for the same ballot share one build. */

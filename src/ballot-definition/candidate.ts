@@ -18,7 +18,6 @@ import {
 import type { PayerNeed } from '#src/payment-providers/provider.ts';
 import { CANDIDATE_STATUSES, REFERENDUM_ROLES } from './types.ts';
 
-/** A change of many candidates at once. */
 export const changeCandidatesBody = z.strictObject({
   action: z.enum(['reject', 'delete']),
   candidateIds: uniqueIdsField('candidate').describe('1 to 1,000, each once.'),

@@ -36,7 +36,6 @@ interface CandidateLinks {
   readonly referendumRole: ReferendumRole | null | undefined;
 }
 
-/** An issue for each ID that is not a position of the event. */
 function positionIssues(positionIds: readonly (string | undefined)[], positions: readonly Position[]): Issue[] {
   const known = new Set(positions.map(({ id }) => id));
   return positionIds.flatMap((id, index) =>
@@ -53,7 +52,6 @@ function roleIssues({ referendumRole: role, positionIds }: CandidateLinks, posit
   return (role !== null) === isNeeded ? [] : [{ field: 'referendumRole', message: roleMessage(isNeeded) }];
 }
 
-/** Issues of a candidate's references to other rows of the event. */
 export async function candidateIssues(executor: Executor, eventId: string, links: CandidateLinks): Promise<Issue[]> {
   const positions = await listPositions(executor, eventId);
   return [
@@ -63,10 +61,7 @@ export async function candidateIssues(executor: Executor, eventId: string, links
   ];
 }
 
-/**
- * Issues of a registration's references to rows of the event. A referendum takes no registrations: only the organizer may set
- * what a choice means (yes, no, abstain), and a choice needs a meaning.
- */
+/** As `candidateIssues` for a registration, which no referendum takes: only the organizer may set what a choice means. */
 export async function registrationIssues(
   executor: Executor,
   eventId: string,
@@ -165,7 +160,6 @@ const SHOWN: ReadonlySet<keyof Body> = new Set([
   ...(['name', 'positionIds', 'referendumRole', 'groupId', 'avatarUrl', 'sortOrder'] as const),
 ]);
 
-/** The action in `LIFE` that decides when a field may change. */
 function actionOf(field: keyof Body, { status }: Candidate): LifeAction {
   if (field === 'status') return 'change_names';
   if (!SHOWN.has(field)) return 'change_words';

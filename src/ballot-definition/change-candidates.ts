@@ -44,10 +44,7 @@ export async function rejectCandidates(
   return rows.length;
 }
 
-/**
- * Queues the deletion of candidates, all or none.
- * @throws ApiError 422 naming each unknown ID; 409 `results_final`, or `event_has_ballots`, also if a registration was paid
- */
+/** Queues deletions, all or none. @throws ApiError 422 naming each unknown ID; 409 `results_final`, `event_has_ballots` (also if paid) */
 export async function deleteCandidates(
   tx: Transaction,
   deps: BallotChangeDeps,

@@ -59,7 +59,6 @@ export const definitionView = z
   })
   .meta({ id: 'Definition', description: 'An election as a file.', examples: [DEFINITION_EXAMPLE] });
 
-/** One difference between two definitions. */
 export const differenceView = z
   .object({
     kind: z.enum(['event', 'group', 'position', 'candidate', 'sponsor']),

@@ -13,7 +13,6 @@ import { answer, costly } from '#src/http/send.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { type DeletedPart, queueDeletion } from './delete-rows.ts';
 
-/** How the API document describes the creation or the change of a part. */
 interface Words {
   readonly refusals?: readonly RefusalCase[];
   readonly example: object;

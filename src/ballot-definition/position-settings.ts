@@ -2,7 +2,6 @@ import { type IsFaulty, NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { Position, VotingMethod } from './types.ts';
 
-/** The settings whose meaning depends on the method. */
 type MethodSettings = Pick<
   Position,
   | 'votingMethod'

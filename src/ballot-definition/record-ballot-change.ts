@@ -10,13 +10,11 @@ import { countCandidates, countRows, findGroup } from './repository.ts';
 import type { CandidateSource, CandidateStatus, QuadraticTopUp } from './types.ts';
 
 export type BallotChangeDeps = Pick<Deps, 'ids' | 'clock'>;
-/** Dependencies of a change that may set a price. */
 export type TopUpDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing'>;
 
 /** Rows of each kind that one event may have (contract, "Limits"). */
 export const CAPS = { positions: 100, candidates: 1_000, groups: 200, sponsors: 1_000 } as const;
 
-/** The prefix of the IDs of each kind. */
 export const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sponsors: 'spn' } as const;
 
 /** Requires room for one more row; returns the count. The event must be locked against races. @throws ApiError 422 `plan_limit` */
@@ -54,7 +52,6 @@ export async function requireRoomForCandidate(
   return all;
 }
 
-/** The issue of a `groupId` that is not a group of the event. */
 export async function groupIssues(
   executor: Executor,
   eventId: string,
@@ -91,7 +88,6 @@ export function sentOnly<Body extends object>(body: Body): { [Key in keyof Body]
   };
 }
 
-/** Every price of a credit offer, with the field that sets it. */
 function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: number }[] {
   if (topUp.pricingModel === 'tiered')
     return topUp.tiers.map(({ amountMinor }, index) => ({ field: `tiers[${index}].amountMinor`, amountMinor }));

@@ -23,10 +23,7 @@ import type { Candidate } from './types.ts';
 
 export type Registration = Omit<z.output<ReturnType<typeof registerCandidateBody>>, 'returnUrl' | 'cancelUrl'>;
 
-/**
- * Validates a registration before its payment is requested, and while the payment is under way. Stores nothing.
- * @throws ApiError as `registerCandidate` does
- */
+/** Validates a registration before and during its payment; stores nothing. @throws ApiError as `registerCandidate` does */
 export async function checkRegistration(
   tx: Transaction,
   votingEventId: string,
@@ -54,7 +51,6 @@ async function requireRegistration(
   return requireRoomForCandidate(tx, event.id, { source: 'registration', stands: false });
 }
 
-/** The origin of a registration: the API key of the request, or the payment. */
 interface RegistrationOrigin {
   readonly keyId?: string;
   readonly paymentAttemptId?: string;
@@ -148,10 +144,7 @@ export async function registerPaidCandidate(tx: Transaction, deps: BallotChangeD
   return viewRegisteredCandidate(await registerCandidate(tx, deps, attempt.votingEventId, registration, origin));
 }
 
-/**
- * Removes a candidate whose registration the organizer refunded (completions 7.4): a pending candidate becomes `rejected`, an
- * approved one `withdrawn`. After the final result nothing changes.
- */
+/** Rejects a pending candidate, or withdraws an approved one, whose registration was refunded before the final result (completions 7.4). */
 export async function withdrawPaidCandidate(
   tx: Transaction,
   deps: BallotChangeDeps,

@@ -47,7 +47,6 @@ function fieldsOf(
   }));
 }
 
-/** The fields that organizers set, as a document. */
 export async function readDefinition(executor: Executor, event: VotingEvent) {
   const { voter, candidate, ballot, log, payments } = settingsOf(event);
   const [groups, positions, candidates, sponsors] = [
@@ -74,11 +73,7 @@ type ReadDefinition = Awaited<ReturnType<typeof readDefinition>>;
 const KINDS = { groups: 'group', positions: 'position', candidates: 'candidate', sponsors: 'sponsor' } as const;
 
 /** All differences between two definitions of one event, which can have megabytes: yields to other requests between rows. */
-async function differencesOf(
-  eventId: string,
-  before: ReadDefinition,
-  after: ReadDefinition,
-): Promise<Difference[]> {
+async function differencesOf(eventId: string, before: ReadDefinition, after: ReadDefinition): Promise<Difference[]> {
   const pauses = new Pauses();
   const settings = differenceOf(before.event, after.event);
   const changes: Difference[] =
@@ -274,10 +269,7 @@ const inDocument =
     throw ofEvent.length === 0 ? fault : validationError([...ofEvent, ...rowIssues(definition)]);
   };
 
-/**
- * Makes a draft exactly what a document says (completions 10.6).
- * @throws ApiError 409 `not_a_draft`, 409 `event_has_ballots`; 422 with all issues; 409 `code_in_use`
- */
+/** Makes a draft what a document says (completions 10.6). @throws ApiError 409 `not_a_draft`, `event_has_ballots`, `code_in_use`; 422 */
 export async function replaceDefinition(
   tx: Transaction,
   deps: EventDeps,

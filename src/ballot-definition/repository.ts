@@ -48,13 +48,10 @@ export const { find: findCandidate, insert: insertCandidate, update: updateCandi
 export const { find: findGroup, insert: insertGroup, update: updateGroup } = rowsOf(groups);
 export const { find: findSponsor, insert: insertSponsor, update: updateSponsor } = rowsOf(sponsors);
 
-/** The candidate that a payment registered. */
 export function findCandidateOfPayment(executor: Executor, eventId: string, attemptId: string) {
   const ofPayment = and(eq(candidates.votingEventId, eventId), eq(candidates.paymentAttemptId, attemptId));
   return firstOf(executor.select().from(candidates).where(ofPayment));
 }
-
-// Positions
 
 interface PositionFilter {
   readonly search?: string | undefined;
@@ -81,8 +78,6 @@ export async function listPositions(
     )
     .orderBy(asc(positions.sortOrder), asc(positions.id));
 }
-
-// Candidates
 
 interface CandidateFilter {
   readonly search?: string | undefined;
@@ -152,7 +147,6 @@ export async function listBareReferendums(tx: Transaction, eventId: string): Pro
   );
 }
 
-/** The event's candidates with these IDs; unknown IDs are left out. */
 export async function listCandidatesByIds(
   executor: Executor,
   eventId: string,
@@ -178,10 +172,7 @@ export async function updateCandidates(
     .returning();
 }
 
-/**
- * Removes a position from every candidate, and marks candidates without another position as deleted.
- * @returns the candidates afterwards; a candidate without a position was marked as deleted
- */
+/** Removes a position from its candidates, and marks those without another as deleted. @returns all these candidates afterwards */
 export async function withdrawPosition(
   tx: Transaction,
   eventId: string,
@@ -206,8 +197,6 @@ export async function withdrawPosition(
     .returning();
 }
 
-// Groups
-
 export async function listGroups(executor: Executor, eventId: string, search?: string): Promise<Group[]> {
   return executor
     .select()
@@ -228,8 +217,6 @@ export async function leaveGroup(
     .where(and(eq(candidates.votingEventId, eventId), eq(candidates.groupId, groupId), isNull(candidates.deletedAt)))
     .returning();
 }
-
-// Sponsors
 
 export async function listSponsors(executor: Executor, eventId: string, search?: string): Promise<Sponsor[]> {
   return executor
@@ -253,7 +240,6 @@ export const isPositionPaidFor = (tx: Transaction, eventId: string, id: string):
         AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`,
   );
 
-/** Whether a voter or a candidate is in the group. */
 export const isGroupOfSomebody = (tx: Transaction, eventId: string, id: string): Promise<boolean> =>
   isTrue(
     tx,
@@ -272,8 +258,6 @@ export const isAnyCandidatePaidFor = (tx: Transaction, eventId: string, ids: rea
       WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND a.status = 'fulfilled'
         AND c.id = ANY (${sql.param([...ids])}::text[])) AS found`,
   );
-
-// Counts and removal
 
 /** Counts an event's rows of one kind. Exact while the event is locked, because every insert takes that lock. */
 export function countRows(
@@ -294,7 +278,6 @@ interface CandidateCounts {
   readonly standing: number;
 }
 
-/** Counts an event's candidates for each limit that applies to them. */
 export async function countCandidates(tx: Transaction, eventId: string): Promise<CandidateCounts> {
   const { rows } = await tx.execute<{ [Count in keyof CandidateCounts]: number }>(sql`
     SELECT count(*)::int AS "all", (count(*) FILTER (WHERE source = 'organizer'))::int AS organizers,

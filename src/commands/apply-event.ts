@@ -38,10 +38,7 @@ function matchRows(
   return found;
 }
 
-/**
- * Replaces the file's IDs by the IDs of the event's matching rows, so that a file with IDs of its author's choice can be applied
- * repeatedly: existing rows are updated, not created again.
- */
+/** Replaces the file's IDs by those of the event's matching rows, so that a file applied again updates them instead of adding rows. */
 function matchDefinition(file: DefinitionFile, stored: DefinitionFile): DefinitionFile {
   const groups = matchRows('groups', file.groups, stored.groups);
   const positions = matchRows('positions', file.positions, stored.positions);

@@ -161,10 +161,7 @@ export function chooseTimeline(archive: Archive, manifest: BackupManifest, asked
   return asked;
 }
 
-/**
- * Counts the WAL files to replay.
- * @throws ApiError 409 if the archive lacks one of them: the server would silently stop the replay there
- */
+/** Counts the WAL files to replay. @throws ApiError 409 if one is missing, because the server would silently stop there */
 export function countSegments(archive: Archive, manifest: BackupManifest, timeline: number): number {
   const { walSegmentBytes: bytes } = manifest;
   const left = (archive.timelines.find(({ id }) => id === timeline)?.before ?? []).map(({ id, until }) => ({

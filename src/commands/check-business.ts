@@ -20,10 +20,7 @@ interface Finding {
   readonly detail: string;
 }
 
-/**
- * Checks a business at its provider, and reports each finding in plain words (completions 9.3).
- * @throws ApiError 404 for an unknown business
- */
+/** Checks a business at its provider (completions 9.3). @throws ApiError 404 */
 export async function checkBusiness(deps: Deps, businessId: string): Promise<Answer> {
   const business = orNotFound(await findBusiness(deps.db, undefined, businessId));
   const provider = deps.payments.of(business);

@@ -21,16 +21,12 @@ export interface Answer {
   readonly refused?: boolean;
 }
 
-/**
- * API clients of a service. `patient` retries for two minutes, so that a task under way survives a restart of the service.
- * @param isReplayed whether the last answer was a replay of an earlier run's answer
- */
+/** `patient` retries for two minutes, across a restart of the service. `isReplayed`: the last answer replays that of an earlier run. */
 type Clients = [client: PathClient, patient: PathClient, isReplayed: () => boolean];
 
 /** Requires that an event can take `count` more voters. @throws ApiError 422 `plan_limit` */
 export type RequireRoom = (count: number) => Promise<void>;
 
-/** What each group of commands receives to register its commands. */
 export interface Cli {
   readonly program: Command;
   /** Adds a command with the option `--json`. @param examples command lines for its help, without the leading `cli --` */
@@ -38,22 +34,13 @@ export interface Cli {
   group(name: string, description: string): Command;
   /** Opens the database, or starts the embedded one for this command if the service does not run, runs `work`, and prints its answer. */
   withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void>;
-  /**
-   * Passes settings and database URL to `work`, without migrating or checking: for commands that inspect or prepare a database.
-   * @param work its second parameter runs the checks that a start of the service runs on database and keys
-   */
+  /** For commands that inspect or prepare a database: neither migrates nor checks. `check` runs the checks of a start on database and keys. */
   withDatabase(work: (config: Config, check: () => Promise<Finding[]>, url: string) => Promise<Answer>): Promise<void>;
-  /**
-   * Passes the settings, the URL of an external database server, and the folders of PostgreSQL's programs to `work`.
-   * @throws ApiError 409 for the embedded database; the message says how to back it up
-   */
+  /** For commands on an external database server. @throws ApiError 409 for the embedded database; the message says how to back it up */
   withServer(work: (config: Config, url: string, programs: ProgramFolders) => Promise<Answer>): Promise<void>;
   /** Passes the folders of PostgreSQL's programs to `work`: for commands without settings or database. */
   withPrograms(work: (programs: ProgramFolders) => Promise<Answer>): Promise<void>;
-  /**
-   * Passes clients of a running service to `work`, with an account's key from the environment: for organizers' commands, which need
-   * no database. @throws ConfigError without a key
-   */
+  /** For organizers' commands: clients of a running service, with the key of the environment. @throws ConfigError without a key */
   withApi(work: (...clients: Clients) => Promise<Answer>): Promise<void>;
   /** Starts a service for this command only, on the operator's database, and gives `work` API clients of the event's account. */
   withOwnService(
@@ -71,7 +58,6 @@ export interface Cli {
 
 export const commandLine = (words: string): string => `npm run --silent cli -- ${words}`;
 
-/** Quotes a word for a shell if necessary. */
 export const quoted = (word: string): string =>
   /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 

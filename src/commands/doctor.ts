@@ -101,7 +101,6 @@ const countFiles = (folder: string): Promise<number> =>
     () => 0,
   );
 
-/** Lists what the loss of DATA_DIR would destroy now. */
 async function rehearseLoss({ dataDir, databaseUrl, smtpUrl }: Config): Promise<Finding> {
   const name = 'loss of DATA_DIR';
   if (databaseUrl === undefined)

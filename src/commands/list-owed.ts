@@ -18,10 +18,7 @@ const WHAT_TO_DO: Readonly<Record<NonNullable<OwedPayment['refund']> | 'mismatch
   stale: 'paid 72 hours ago and neither given nor paid back: look at the service’s log',
 };
 
-/**
- * Lists payments that need a person's action, such as failed refunds or wrong amounts.
- * @throws ApiError 404 for an unknown business
- */
+/** Lists payments that need a person's action, such as failed refunds or wrong amounts. @throws ApiError 404 */
 export async function showOwed(deps: Deps, businessId: string): Promise<Answer> {
   if ((await findBusinessEver(deps.db, businessId)) === undefined) throw notFound();
   const owed = (await listOwed(deps.db, businessId)).map((payment) => ({
@@ -38,10 +35,7 @@ export async function showOwed(deps: Deps, businessId: string): Promise<Answer> 
   return { value: { businessId, payments: owed }, shown: owed, refused: owed.length > 0 };
 }
 
-/**
- * Marks an owed payment as settled by a person.
- * @throws ApiError 404 for an unknown payment; 409 `nothing_to_settle`; 422 for an invalid note
- */
+/** Marks an owed payment as settled by a person. @throws ApiError 404; 409 `nothing_to_settle`; 422 for an invalid note */
 export async function settle(deps: Deps, paymentId: string, note: string): Promise<Answer> {
   const { data: sent } = settleBody.safeParse({ note });
   if (sent === undefined) throw invalidField('note', 'must be 1 to 500 characters');

@@ -49,10 +49,7 @@ export function pageWarnings(
   return [`The votingPageUrl has no {voterId}: voters without an e-mail address must type their voter ID. ${set}`];
 }
 
-/**
- * Mails voter keys or reminders to many voters, and shows the progress (completions 10.2).
- * @param clients the first sends the request; the second reads the progress, even across a service restart @throws VotingServiceError
- */
+/** Mails voter keys or reminders, and shows the progress (completions 10.2). @param clients to send the request, and to read the progress */
 export async function notifyVoters(
   cli: Pick<Cli, 'json'>,
   [client, patient]: readonly [PathClient, PathClient],

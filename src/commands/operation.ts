@@ -8,7 +8,6 @@ const STATES: readonly JobState[] = ['waiting', 'running', 'retrying', 'failed']
 
 const parseState = parseChoice(STATES);
 
-/** Parses a job's ID, which is a number. */
 function parseJobId(text: string): string {
   if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('must be a number as `jobs list` shows it');
   return text;

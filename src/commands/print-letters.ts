@@ -14,15 +14,11 @@ interface PrintOptions {
   readonly folder?: string;
 }
 
-/** Pause between requests for the progress, ms. */
 const PAUSE_MS = 1_000;
 /** File mode of letters: anyone who reads a letter can vote with it, so only the file's owner may read it. */
 const PRIVATE = 0o600;
 
-/**
- * Orders letters with voter keys as PDF, waits for them, and saves the files (completions 10.9).
- * @param clients the first sends the order; the second waits and downloads, even across a restart @throws VotingServiceError; file errors
- */
+/** Orders letters as PDF, waits, and saves them (completions 10.9). @param clients to send the order, and to wait and download */
 export async function printLetters(
   cli: Pick<Cli, 'json'>,
   [client, patient]: readonly [PathClient, PathClient],

@@ -56,10 +56,7 @@ export function table(rows: readonly Row[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/**
- * Prints one JSON value for programs. For people, prints a table or lines of name and value to standard output, and the next
- * steps to standard error, so that a pipe gets the table only.
- */
+/** Prints one JSON value for programs; for people a table or card, and the next steps to standard error, so that a pipe lacks them. */
 export function print({ value, shown = value, also, next = [] }: Answer, json: boolean): void {
   if (json) {
     process.stdout.write(`${JSON.stringify(value)}\n`);

@@ -23,10 +23,7 @@ function plainProgress(total: number, unit: string): Progress {
   };
 }
 
-/**
- * Shows the progress of a long task on standard error: a bar on a terminal, elsewhere a line every few seconds.
- * @param unit what is counted, in the plural
- */
+/** Shows progress on standard error: a bar on a terminal, elsewhere a line every few seconds. @param unit what is counted, in the plural */
 export function showProgress(total: number, done: number, unit = 'lines'): Progress {
   if (!process.stderr.isTTY) return plainProgress(total, unit);
   const format = `{bar} {percentage} % | {value} of {total} ${unit} | about {eta_formatted} left {note}`;

@@ -36,11 +36,9 @@ interface RollHead {
   readonly isReport: boolean;
 }
 
-/** Options for reading a file with other headings. */
 export interface RollReading {
   /** `Heading=column`: the column that a heading of the file stands for. */
   readonly map?: readonly string[];
-  /** Ignores unknown columns. */
   readonly ignoreColumns?: boolean;
 }
 
@@ -85,7 +83,6 @@ function readHead(cells: readonly string[], { map = [], ignoreColumns }: RollRea
   return { columns, isReport: ADDED.every((name) => cells.some((cell) => folded(cell) === name)) };
 }
 
-/** A row's values by their names in the API, and issues of their format. */
 interface RowValues {
   readonly values: Values;
   readonly issues: readonly Issue[];
@@ -210,7 +207,6 @@ export async function scanRoll(file: string, asked: RollFormat | undefined, read
 const BATCH = 500;
 
 export interface RollBatch {
-  /** Number of the last line in this batch. */
   readonly lastLine: number;
   readonly lines: readonly RollLine[];
 }

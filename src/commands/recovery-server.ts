@@ -11,7 +11,6 @@ import type { BackupManifest } from './backup-files.ts';
 
 /** Settings of a server that replays WAL. Only a socket in a private folder reaches this server. */
 interface RecoverySettings {
-  /** The folder of PostgreSQL's programs. */
   readonly programs: string;
   readonly data: string;
   readonly logFile: string;
@@ -125,10 +124,7 @@ async function describeRecovered(sockets: string, manifest: BackupManifest): Pro
   }
 }
 
-/**
- * Starts a server on restored files and waits until it has replayed the WAL and is promoted, or has given up.
- * @param onReplayed called with the number of WAL files replayed so far
- */
+/** Starts a server on restored files, until it has replayed the WAL and is promoted, or gives up. @param onReplayed gets the WAL files so far */
 export async function replay(settings: RecoverySettings, onReplayed: (files: number) => void): Promise<ReplayEnd> {
   const sockets = makeSocketFolder(settings.user);
   const server = spawnServer(settings, sockets);

@@ -12,7 +12,6 @@ export interface RejectedLine {
 export const lineReason = (issues: readonly Issue[]): string =>
   issues.map(({ field, message }) => (field === '' ? message : `${field} ${message}`)).join('; ');
 
-/** The default path of the report of rejected lines: beside the file. */
 export function reportFileOf({ file, format }: Pick<Roll, 'file' | 'format'>): string {
   const { dir, name } = path.parse(file);
   return path.join(dir, `${name}.rejected.${format}`);

@@ -179,10 +179,7 @@ async function resealEarlierWebhookSecrets(pool: pg.Pool, secrets: Secrets): Pro
   }
 }
 
-/**
- * Re-encrypts all long-lived values under the present secret key, while the service runs. Can be stopped and run again.
- * @returns how many values no listed key decrypts
- */
+/** Re-encrypts all long-lived values, while the service runs; can be run again. @returns how many values no listed key decrypts */
 export async function resealSecrets(
   db: Database,
   secrets: Secrets,

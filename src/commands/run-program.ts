@@ -12,7 +12,6 @@ interface ProgramOptions {
   /** Environment variables of the program, besides PATH, LC_ALL and TZ. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
-  /** Called with each piece of the program's standard error. */
   readonly onText?: (text: string) => void;
 }
 

@@ -19,7 +19,6 @@ import {
 } from './read-roll.ts';
 import { lineReason, type RejectedLine, RejectedLines, reportFileOf } from './rejected-lines.ts';
 
-/** The options of `voters import`. */
 export interface ImportOptions extends RollReading {
   readonly event: string;
   readonly file: string;
@@ -69,10 +68,7 @@ const identitiesOf = ({ input }: SoundLine): [field: string, identity: string][]
 const takenIssues = (line: SoundLine, named: ReadonlySet<string>): Issue[] =>
   identitiesOf(line).flatMap(([field, identity]) => (named.has(identity) ? [{ field, message: TAKEN }] : []));
 
-/**
- * The idempotency key of a batch of lines. The same lines at the same place have the same key, so that a repeated run gets the
- * answers of the first run instead of a second effect.
- */
+/** The idempotency key of a batch: the same for the same lines at the same place, so that a repeated run has no second effect. */
 function nameOf({ eventId, runId }: Run, lastLine: number, body: Body): string {
   const hash = createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 40);
   return ['roll', eventId, lastLine, hash, ...(runId === '' ? [] : [runId])].join('-');
@@ -152,7 +148,6 @@ interface Sent {
   /** The last line that an earlier run processed. */
   resumedAfterLine: number;
   isFinished: boolean;
-  /** The first rejected lines of this run. */
   readonly shown: { readonly line: number; readonly reason: string }[];
 }
 

@@ -170,10 +170,7 @@ async function databaseTime(client: pg.Client): Promise<number> {
   return Number(rows[0]?.ms);
 }
 
-/**
- * Takes a base backup, checks it against its manifest, and waits until the archive has the WAL that the backup needs.
- * @throws ApiError 409 if the backup failed or is incomplete
- */
+/** Takes and checks a base backup, and waits until the archive has its WAL. @throws ApiError 409 if the backup failed or is incomplete */
 export async function takeBackup(source: BackupSource, to: string): Promise<Answer> {
   const folder = path.resolve(to);
   return lookAt(source.url, async (client) => {

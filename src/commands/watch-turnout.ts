@@ -23,7 +23,6 @@ function lineOf({ status, voters, turnout, ballots }: Stats, { type }: Event): s
   return `${status} · ${figure(voters.voted)} of ${figure(voters.approved)} voters (${share}) · ${confirmed}`;
 }
 
-/** A closed event takes no more votes. */
 const isOver = ({ status }: Stats): boolean => status === 'closed';
 
 function answerOf(stats: Stats, { id, code, title, type, endsAt }: Event): Answer {
@@ -46,10 +45,7 @@ function answerOf(stats: Stats, { id, code, title, type, endsAt }: Event): Answe
   };
 }
 
-/**
- * Shows the turnout until the event closes, or once.
- * @param clients the first reads the event; the second reads the turnout, even across a service restart @throws VotingServiceError
- */
+/** Shows the turnout until the event closes, or once. @param clients to read the event, and the turnout, even across a service restart */
 export async function watchTurnout(
   [client, patient]: readonly [PathClient, PathClient],
   { event: reference, every, once }: WatchOptions,

@@ -28,7 +28,6 @@ class Ring<Item extends { readonly id: string }> {
     return true;
   }
 
-  /** The items added after a version. */
   since(version: number): Item[] {
     return this.#items.filter((one) => one.version > version).map(({ item }) => item);
   }
@@ -38,7 +37,6 @@ class Ring<Item extends { readonly id: string }> {
   }
 }
 
-/** How many items of each kind are kept. */
 export const KEPT = { mails: 200, requests: 500, messages: 100 } as const;
 const TOKEN_BYTES = 32;
 
@@ -166,10 +164,7 @@ export class ConsoleFeed {
     ];
   }
 
-  /**
-   * What is new since a version, oldest first. Each process has versions of its own.
-   * @param version of the last item already known; 0 for none
-   */
+  /** What is new since a version, of this process; 0 for all. Oldest first. */
   since(version: number) {
     return {
       version: this.#version,

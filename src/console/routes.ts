@@ -62,10 +62,7 @@ const PRIVATE = {
 const headersOf = ({ headers }: IncomingMessage): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
-/**
- * The console of a developer who runs the service on their own machine: live mails, requests, sandbox payments, webhooks and results.
- * Mounted only if `offersConsole` allows it, and always behind `guardConsole`.
- */
+/** Mounted only if `offersConsole` allows it, and always behind `guardConsole`. */
 export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
   const token = requireToken(() => feed.start.token);
   /** @throws ApiError 404 if no sandbox runs */

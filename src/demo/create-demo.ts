@@ -129,7 +129,6 @@ const firstEntry = ({ id, candidateIds, votingMethod }: MadePosition): Entry => 
   ...markOf(votingMethod),
 });
 
-/** A valid mark for a first entry, by voting method. */
 function markOf(method: VotingMethod): { value?: number; rank?: number } {
   if (method === 'ranked_choice') return { rank: 1 };
   if (method === 'score' || method === 'cumulative' || method === 'quadratic') return { value: 5 };

@@ -92,7 +92,6 @@ export async function voteInDemo(
   return sealed;
 }
 
-/** Makes a voter key, without a mail, for each of the voters. */
 async function giveKeys(deps: Deps, { election, voters }: EmptyDemo): Promise<string[]> {
   return inTransaction(deps.db, async (tx) => {
     const keys: string[] = [];

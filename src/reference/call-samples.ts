@@ -86,7 +86,6 @@ export const LANGUAGES = [
 ] as const;
 export type Language = (typeof LANGUAGES)[number]['name'];
 
-/** The kind of an answer: JSON, text to print, a file to save, or nothing. */
 type AnswerKind = 'json' | 'text' | 'nothing' | { readonly file: string };
 
 interface SampleCall {
@@ -102,7 +101,6 @@ interface SampleCall {
   readonly eventName: string | undefined;
   readonly body: unknown;
   readonly answer: AnswerKind;
-  /** Noun and verb of its method in the SDK. */
   readonly sdk: SdkMethod;
 }
 
@@ -181,7 +179,6 @@ function writeCurl(call: SampleCall): string {
   return lines.join(' \\\n  ');
 }
 
-/** Code that prints or saves the answer, which is in the variable `answer`. */
 function printTypeScript(answer: AnswerKind): string[] {
   if (answer === 'nothing') return [];
   if (typeof answer === 'object')

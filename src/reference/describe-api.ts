@@ -29,10 +29,7 @@ function allow(schema: unknown, components: Readonly<Record<string, JsonSchema>>
   if (isObject(properties)) schema['properties'] = { rehearsal: REHEARSAL, ...properties };
 }
 
-/**
- * Declares that `data` may contain `rehearsal: true` in the answers of public operations and in messages to webhook endpoints.
- * @param bodies schemas of whole answers and messages; the schema of `data` is changed in place
- */
+/** Lets `data` contain `rehearsal: true`. @param bodies schemas of whole answers and messages; that of `data` is changed in place */
 function allowRehearsal(bodies: readonly unknown[], components: Readonly<Record<string, JsonSchema>>): void {
   for (const body of bodies) allow(propertyOf(body, 'data'), components);
 }

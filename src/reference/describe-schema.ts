@@ -45,10 +45,7 @@ function tidy(value: unknown): unknown {
   return mergeNull(Object.fromEntries(entries));
 }
 
-/**
- * Answers may grow new fields (contract, "Versioning"), so the document leaves their objects open; bodies of requests stay
- * closed, because unknown fields are refused.
- */
+/** Leaves objects of answers open, which may grow new fields (contract, "Versioning"); unknown fields of bodies are refused. */
 function openObjects(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(openObjects);
   if (!isObject(value)) return value;

@@ -64,10 +64,7 @@ async function makeAnswers(document: ReferenceDocument): Promise<ReadonlyMap<str
     .set('llms.txt', textAnswer(writeIndex(document, guides), 'text/plain'));
 }
 
-/**
- * Serves the reference: pages made from the API document and the guides at the first request. They load nothing from any
- * other host.
- */
+/** Serves the reference: pages made from the API document and the guides at the first request. They load nothing from any other host. */
 export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> {
   // What `describeApi` returns is typed as JSON; it has the shape that the pages show.
   const readAnswers = makeOnce(async () => makeAnswers((await describe()) as unknown as ReferenceDocument));

@@ -7,7 +7,6 @@ const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '
 /** Escapes text between tags. Quotes need no escape there, and code is full of them. */
 const renderText = (text: string): Html => new Html(text.replaceAll(/[&<>]/g, (character) => ESCAPES[character] ?? ''));
 
-/** Renders JSON with highlighted keys. */
 function renderJson(text: string): Html {
   const parts = text.split(/("(?:[^"\\]|\\.)*"(?=\s*:))/g).map(renderText);
   return html`${parts.map((part, index) => (index % 2 === 1 ? html`<b>${part}</b>` : part))}`;

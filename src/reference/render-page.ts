@@ -46,7 +46,6 @@ function renderLinks(links: readonly Link[], current: string): Html {
   })}</ul>`;
 }
 
-/** Links to the previous and the next page, at the foot of a page. */
 function renderTurn({ guides, sections }: Contents, current: string): Html {
   const all = [...guides, ...sections];
   const index = all.findIndex(({ name }) => name === current);
@@ -65,10 +64,7 @@ const renderHeadings = (headings: readonly Heading[]): Html =>
 
 const STYLE = PAGE_STYLE + TOOLS_STYLE;
 
-/**
- * A whole page of the reference. It loads its own script and nothing else: no font and no picture.
- * @param headings listed beside the text; none for operations and messages, which the contents of the reference list already
- */
+/** A whole page, which loads its own script and nothing else. @param headings listed beside the text, if the contents do not list them */
 export function renderPage(
   contents: Contents,
   current: string,

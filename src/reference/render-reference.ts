@@ -78,7 +78,6 @@ function renderAnswer(
   }${fields.some((list) => list.length > 0) && renderAnswerFields(placed, renderFields(fields, false), shown)}`;
 }
 
-/** A table of the refusals with a reason, and all codes in one line below it. */
 function renderRefusals(operation: OperationShape, document: ReferenceDocument): Html {
   const { reasons, codes } = refusalsIn(operation, document);
   const rows = reasons.map(
@@ -117,10 +116,7 @@ function renderExamples(placed: PlacedOperation, document: ReferenceDocument): H
   return html`${renderSamples(placed, document)}${answers}`;
 }
 
-/**
- * One operation: what it does and takes on one side, a call and its answers on the other.
- * @param shown the field lists of the operations above it on the page
- */
+/** What an operation does and takes on one side, a call and its answers on the other. @param shown field lists above it on the page */
 function renderOperation(placed: PlacedOperation, document: ReferenceDocument, shown: ShownFields): Html {
   const { method, path, operation } = placed;
   const answers = answersOf(operation, document);

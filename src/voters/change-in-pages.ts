@@ -39,10 +39,7 @@ async function changePage(
   return voters.length < PAGE ? undefined : voters.at(-1)?.id;
 }
 
-/**
- * Makes one change to all matching voters, page by page in one transaction. Call with the event locked.
- * @param which an SQL condition on `v` @param isMeant a further condition that SQL cannot check
- */
+/** Changes all matching voters in one transaction. Call with the event locked. @param isMeant a condition that SQL cannot check */
 export async function changeInPages(
   tx: Transaction,
   secrets: Secrets,

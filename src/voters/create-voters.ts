@@ -18,7 +18,6 @@ import { createVoterBody, createVotersBody, type VoterInput, viewVoter, voterVie
 
 export const ROLL_REFUSALS = ['voter_exists', 'roll_closed', 'plan_limit', 'ballot_key_unavailable'] as const;
 
-/** Adds the routes that create a single voter, or up to 100. */
 export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
   const event = loadEvent(deps);
   const createBody = body(createVoterBody, ({ event: of }: Organizer, sent, isFaulty) =>

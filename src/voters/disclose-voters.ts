@@ -10,7 +10,6 @@ import { viewVoter } from './voter.ts';
 
 const payload = z.strictObject({ eventId: z.string(), voterIds: z.array(z.string()) });
 const PUBLISH_APPROVED = { name: 'announce_approved_voters', maxAttempts: 25, payload } as const;
-/** Voters per job. */
 const APPROVED_TOGETHER = 500;
 
 /** Sends webhook `voter.updated` for voters whose approval by their first key has just been disclosed. */

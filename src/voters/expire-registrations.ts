@@ -33,10 +33,7 @@ async function recordExpiry(
   });
 }
 
-/**
- * Deletes registrations whose confirmation link was not used in time, if approval is automatic, so that junk does not use up
- * the plan's limit. Nothing expires after the close.
- */
+/** Deletes unconfirmed registrations before the close, if approval is automatic, so that junk does not use up the plan's limit. */
 export async function expireRegistrations(deps: ExpiryDeps): Promise<void> {
   for (const eventId of await listEventsWithExpired(deps.db)) {
     await inTransaction(deps.db, async (tx) => {

@@ -30,7 +30,6 @@ interface ImportedRoll {
   readonly rejectedCount: number;
 }
 
-/** A parsed row: its values, or the first error in its shape. */
 type ReadRow = { readonly index: number } & ({ readonly input: VoterInput } | { readonly rejected: RejectedRow });
 
 /** Parses rows one by one and yields to the event loop in between. Call before any lock is taken. */
@@ -115,10 +114,7 @@ export async function importWhole(
   return resultOf(accepted, rejected);
 }
 
-/**
- * Imports the valid rows, 500 per transaction. Committed rows stay if the rest fails; a retry under the same Idempotency-Key
- * resumes after them. @throws ApiError 409, 422 `plan_limit`
- */
+/** Imports the valid rows, 500 per transaction. A retry under the same Idempotency-Key resumes. @throws ApiError 409, 422 `plan_limit` */
 export async function importPart(
   deps: VoterDeps & Pick<Deps, 'db'>,
   organizer: Organizer,

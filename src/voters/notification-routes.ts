@@ -35,10 +35,7 @@ import { LIST_NOTIFIED, type ListNotified } from './notify-voters.ts';
 import { notifications } from './tables.ts';
 import type { VoterDeps } from './take-rows.ts';
 
-/**
- * Queues keys or reminders for many voters (completions 10.2). Jobs send the mails; this only counts the recipients.
- * @throws ApiError 409 `not_an_election` in a poll, 409 as `requireMailable` says
- */
+/** Queues mails to many voters (completions 10.2), and counts them. @throws ApiError 409 `not_an_election`, 409 as `requireMailable` says */
 async function notifyVoters(
   tx: Transaction,
   deps: VoterDeps,
@@ -66,10 +63,7 @@ const answersQueuedMails: AnswerShapes = {
   202: { description: 'The mails are on their way.', schema: z.object({ data: queuedMailsView }) },
 };
 
-/**
- * Mails to many voters (completions 10.2). Mounted before `voterRouter`, so that GET `/voters/notify` is answered 405 and does
- * not read a voter with the ID `notify`.
- */
+/** Mounted before `voterRouter`: GET `/voters/notify` is answered 405, and does not read a voter with the ID `notify` (completions 10.2). */
 export function notificationRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const notification = loadRow(deps, findNotification);

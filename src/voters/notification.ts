@@ -175,7 +175,6 @@ const byId = (eventId: string, id: string) => and(eq(notifications.votingEventId
 export const findNotification = (executor: Executor, eventId: string, id: string): Promise<Notification | undefined> =>
   firstOf(executor.select().from(notifications).where(byId(eventId, id)));
 
-/** The newest notifications of an event, newest first. */
 export async function listNotifications(
   executor: Executor,
   eventId: string,

@@ -40,7 +40,6 @@ const listPayload = z.strictObject({ eventId: z.string(), notificationId: z.stri
 export type ListNotified = z.output<typeof listPayload>;
 export const LIST_NOTIFIED = { name: 'list_notified_voters', maxAttempts: 25, payload: listPayload } as const;
 
-/** Voters per transaction. */
 const VOTERS_AT_A_TIME = 500;
 /** Limit of queued mails per notification, so that a large roll does not fill the queue. */
 const MOST_WAITING = 1_000;
@@ -131,10 +130,7 @@ async function putOff(
   await enqueue(deps.db, MAIL_NOTIFIED, request, { key, runAtMs: until + SECOND_MS });
 }
 
-/**
- * Whether each voter's `keyStatus` shows the outcome of the mail. Not for the audience `not_voted`: a sent or failed mail would show
- * that the voter has not voted (completions 5.6).
- */
+/** Whether `keyStatus` shows the outcome of the mail. For `not_voted` it would show that the voter has not voted (completions 5.6). */
 const isTold = ({ audience }: Notification): boolean => audience !== 'not_voted';
 
 async function deliver(

@@ -41,10 +41,7 @@ export async function markAddressConfirmed(
   return rowCount === 1;
 }
 
-/**
- * Events with registrations to expire. Registrations of closed events and with manual approval never expire, so that the query
- * excludes them before its LIMIT.
- */
+/** Events with registrations to expire: not those of closed events or with manual approval, which would fill the LIMIT for ever. */
 export const listEventsWithExpired = (executor: Executor): Promise<string[]> =>
   valuesOf(
     executor,

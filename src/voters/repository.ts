@@ -59,7 +59,6 @@ async function listWhere(executor: Executor, eventId: string, condition: SQL): P
 export const findVoter = async (executor: Executor, eventId: string, id: string): Promise<Voter | undefined> =>
   (await listWhere(executor, eventId, eq(voters.id, id)))[0];
 
-/** The event's voters among these IDs, oldest first. */
 export const listVotersByIds = (executor: Executor, eventId: string, ids: readonly string[]): Promise<Voter[]> =>
   listWhere(executor, eventId, inArray(voters.id, [...ids]));
 

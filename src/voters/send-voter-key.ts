@@ -63,7 +63,6 @@ export function keyMail(event: VotingEvent, voter: Voter, { kind, to, key, nowMs
   return eventMail(event, to, (words) => ({ subject: words[kind].subject(event.title), parts: brings(words) }));
 }
 
-/** The mail to a voter who asked for a key and is not approved. */
 function waitingMail(event: VotingEvent, to: string, status: 'pending' | 'rejected'): Omit<Mail, 'id'> {
   return eventMail(event, to, ({ hello, registration, waiting }) => ({
     subject: registration.subject(event.title),
@@ -135,13 +134,11 @@ async function mailKey(
 
 type VoterMailDeps = Pick<Deps, 'db' | 'ids' | 'clock' | 'secrets' | 'mailer'>;
 
-/** A mail, and whether its outcome sets `keyStatus`. */
 type VoterMail = Omit<Mail, 'id'> & { readonly holdsKey: boolean };
 
 /**
- * Sends a mail to a voter, and publishes `voter.mail_failed` when it is refused permanently or given up.
- * @param event the event when the mail was written. If a rehearsal began or ended since, the voter is not changed.
- * @throws as `deliverMail` does
+ * Sends a mail to a voter, and publishes `voter.mail_failed` if it fails for good: see `deliverMail`.
+ * @param event as it was when the mail was written. If a rehearsal began or ended since, the voter is not changed.
  */
 export async function deliverVoterMail(
   deps: VoterMailDeps,

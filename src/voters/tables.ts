@@ -66,10 +66,7 @@ export const voters = pgTable(
   ],
 );
 
-/**
- * Hashes of a voter's keys. A mailed key is valid until the event closes or the voter's address or ID changes; a printed key also
- * ends with the voter's next letter.
- */
+/** Hashes of keys. A mailed key is valid until the close or a change of address or ID; a printed key also until the voter's next letter. */
 export const voterKeys = pgTable(
   'voter_keys',
   {
@@ -165,10 +162,7 @@ export const notificationMails = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.notificationId, table.voterId] })],
 );
 
-/**
- * When a voter was last listed for mails of a kind, which excludes the voter from further mails for `PAUSE_HOURS`. Written for a
- * whole page of the roll at a time, whether or not the voters have voted.
- */
+/** When a voter was last listed for mails of a kind; the next must be `PAUSE_HOURS` later. Written by the page, whether or not they voted. */
 export const notifiedVoters = pgTable(
   'notified_voters',
   {
@@ -180,10 +174,7 @@ export const notifiedVoters = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.kind] })],
 );
 
-/**
- * Progress of an import over the API. Written in the transaction of the imported voters, so that a retry of an interrupted
- * request resumes after the last committed row.
- */
+/** Progress of an import, written in the transaction of its voters, so that a retry resumes after the last committed row. */
 export const rollImports = pgTable(
   'roll_imports',
   {

@@ -166,10 +166,7 @@ interface JudgedRow {
 
 const isRight = ({ issues }: JudgedRow): boolean => issues.length === 0;
 
-/**
- * Adds an issue to each row that was not inserted because its e-mail or voter ID is taken, by a voter of the event or by an
- * earlier valid row.
- */
+/** Adds an issue to each row whose e-mail or voter ID is taken, by a voter of the event or by an earlier valid row. */
 async function judgeIdentities(tx: Transaction, eventId: string, rows: readonly JudgedRow[]): Promise<void> {
   const waiting = rows.filter(({ voter }) => voter === undefined);
   if (waiting.length === 0) return;
@@ -257,8 +254,7 @@ async function publishVoters(
 export type VoterAuthor = Pick<Organizer, 'event' | 'ownerPlan'> & { readonly caller: { readonly keyId: string } };
 
 /**
- * Validates the organizer's rows and inserts the valid ones, or with `dryRun` only validates. Used for a single voter, a batch
- * and an import.
+ * Validates the organizer's rows and inserts the valid ones: one, a batch or an import. `dryRun` only validates.
  * @throws ApiError as `addVoters`; 409 `event_closed`, 422 `plan_limit` if the plan has no room for all valid rows
  */
 export async function takeRows(

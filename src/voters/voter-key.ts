@@ -42,10 +42,7 @@ type KeyWorld = Pick<VotingEvent, 'id' | 'rehearsalSince'>;
 const rehearsed = ({ id, rehearsalSince }: KeyWorld, key: string): string =>
   `${id}\nrehearsal ${rehearsalSince}\n${readTyped(key)}`;
 
-/**
- * Hashes a sent key for the look-up: event and key under each listed secret key, 32 bytes each, concatenated. The database adds
- * the voter (`voter_key_hashes`), who is unknown before the look-up.
- */
+/** Hashes event and key under each listed secret key, 32 bytes each; the database adds the voter it finds (`voter_key_hashes`). */
 export function hashSentKey(secrets: Secrets, event: KeyWorld, key: string): Buffer {
   return Buffer.concat([
     ...secrets.macs('voter-key', `${event.id}\n${readTyped(key)}`),
@@ -53,10 +50,7 @@ export function hashSentKey(secrets: Secrets, event: KeyWorld, key: string): Buf
   ]);
 }
 
-/**
- * The stored hash of a mailed key, over event, voter, generation and key: a row copied to another voter is invalid, and so is a row
- * that other SQL restores after the voter's keys ended.
- */
+/** The hash of a mailed key. It covers voter and generation: a copied row is invalid, and so is one restored after the voter's keys ended. */
 export function hashStoredKey(secrets: Secrets, { votingEventId, id, keyGeneration }: KeyHolder, key: string): Buffer {
   const mac = secrets.mac('voter-key', `${votingEventId}\n${readTyped(key)}`);
   return sha256(Buffer.concat([mac, Buffer.from(`${id}\n${keyGeneration}`)]));

@@ -271,10 +271,7 @@ interface Asked {
   readonly what: readonly string[];
 }
 
-/**
- * Runs a change of voters. A refusal because of a ballot reveals to the organizer, before the disclosure, that a voter voted. The
- * audit trail therefore records each such refusal (completions 5.6).
- */
+/** Runs a change, and records a refusal because of a ballot, which reveals before the disclosure that a voter voted (completions 5.6). */
 async function tracingRefusals<T>(
   deps: VoterDeps & Pick<Deps, 'db'>,
   organizer: Organizer,

@@ -73,10 +73,7 @@ export const tagOfVoter = (secrets: Secrets, row: DecidingColumns, inRehearsal =
 export const isApprovedInRehearsal = (secrets: Secrets, row: TaggedVoter): boolean =>
   isTagged(secrets, row.tag, rowInRehearsal(row));
 
-/**
- * Whether the tag proves that the service wrote a voter's row. Ignores the event's type, which other SQL can change for a moment;
- * callers handle participants of polls, which have no tag.
- */
+/** Whether the service wrote the row. Ignores the event's type, which other SQL can change; participants of polls have no tag. */
 export const isGenuine = (secrets: Secrets, row: TaggedVoter): boolean =>
   isTagged(secrets, row.tag, rowOfVoter(row)) || isApprovedInRehearsal(secrets, row);
 
@@ -84,10 +81,7 @@ export const isGenuine = (secrets: Secrets, row: TaggedVoter): boolean =>
 export const mayBeMailed = (secrets: Secrets, event: VotingEvent, row: TaggedVoter): boolean =>
   isGenuineEvent(secrets, event) && isGenuine(secrets, row);
 
-/**
- * Checks the tag of the voter that an eligibility statement returned; undefined without a voter. If `lacksApproval`, the caller must
- * store the approval with `approveByKey`.
- */
+/** Checks the tag of the voter that a statement found, if any. If `lacksApproval`, the caller must store it with `approveByKey`. */
 export function judgeTagged(
   secrets: Secrets,
   eventId: string,

@@ -83,10 +83,7 @@ export async function requireVoteCaller(deps: VoteAccessDeps, c: RequestContext)
   return { caller, ...found };
 }
 
-/**
- * An event whose log is readable without a key (completions 6.4). A draft counts as not found.
- * @throws ApiError 401 `unauthorized` for any other event, and for an unknown event too, so that it reveals nothing
- */
+/** An event with an open log (completions 6.4). @throws ApiError 401 for a draft and for any other event, which may exist or not */
 export async function requireOpenLog(deps: VoteAccessDeps, idOrCode: string): Promise<EventAccess> {
   const nowMs = deps.clock.now();
   const found = await deps.events.findOpen(idOrCode, nowMs);

@@ -103,10 +103,7 @@ export class BallotKeys {
     return started;
   }
 
-  /**
-   * Whether the key of an event can be read from its folder or its row now, bypassing the cache. True for a poll, and for an event
-   * that has no key yet.
-   */
+  /** Whether the key can be read now, bypassing the cache. True for a poll, and for an event that has no key yet. */
   async isReadable({ id: eventId, type, ballotKey: id }: KeyedEvent): Promise<boolean> {
     if (type === 'poll' || id === null) return true;
     const name = { eventId, id };
@@ -197,10 +194,7 @@ export class BallotKeys {
     return { ballotKey: await this.#make(tx, after.id, await readNow(tx)) };
   }
 
-  /**
-   * Call before the folders of keys and checkpoints are used.
-   * @throws ApiError 500 `ballot_key_unavailable` while a folder lacks the cluster's marker (`key-places.ts`)
-   */
+  /** Call before folders are used. @throws ApiError 500 `ballot_key_unavailable` while one lacks the cluster's marker (`key-places.ts`) */
   async requirePlaces(): Promise<void> {
     const unmarked = await this.#listUnmarked();
     if (unmarked.length === 0) return;
@@ -247,10 +241,7 @@ export class BallotKeys {
     await retireKeys(tx, this.#deps.secrets, eventId, this.#folders !== undefined);
   }
 
-  /**
-   * Destroys every retired key in all folders. A failure raises an alarm, and the next call tries again.
-   * @param eventId only keys of this event; undefined for all
-   */
+  /** Destroys the retired keys of an event, or of all. A failure raises an alarm, and the next call tries again. */
   async destroyRetired(eventId?: string): Promise<void> {
     const { db, log, secrets } = this.#deps;
     for (const { inFiles, seenIn, ...name } of await listRetiredKeys(db, secrets, eventId)) {

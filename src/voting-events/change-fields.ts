@@ -48,13 +48,9 @@ export function soundSettings(sent: SoundParts<Settings>): Settings {
   return { ...sent, payments: { ...payments, payToVote, payToRegisterCandidate } };
 }
 
-/** The settings of an event after a change. */
 type Merged = Pick<VotingEvent, 'type' | 'voterSelfRegistration' | 'startsAt' | 'endsAt' | 'payToVote' | 'repeatVotes'>;
 
-/**
- * Contradictions between the settings of an event after a change.
- * @param sent the changes: an issue names a field of them
- */
+/** Contradictions between the settings after a change. @param sent the changes: an issue names a field of them */
 export function settingsIssues(merged: Partial<Merged>, sent: Pick<Settings, 'endsAt'>): Issue[] {
   const { type, startsAt, endsAt, payToVote, voterSelfRegistration, repeatVotes } = merged;
   const issues: Issue[] = [];

@@ -50,10 +50,7 @@ function generateToken(): string {
   return `vit_${base32(randomBytes(TOKEN_BYTES), TOKEN_CHARACTERS)}`;
 }
 
-/**
- * Invites a person to an event by e-mail (completions 2.5). A job sends the mail; its payload does not contain the token.
- * @throws ApiError 409 `invite_exists` for an address that was invited already, 422 `plan_limit`
- */
+/** Invites a person by e-mail (completions 2.5); the job's payload lacks the token. @throws ApiError 409 `invite_exists`, 422 `plan_limit` */
 export async function createInvite(
   tx: Transaction,
   deps: InviteDeps,

@@ -142,7 +142,6 @@ export async function checkLivingKeys(settings: Settings, url: string): Promise<
   return [...findings, ...(await rehearseLosses(settings, folders, living))];
 }
 
-/** Reports what each folder holds and what its loss would mean. */
 async function rehearseLosses(settings: KeySettings, folders: KeyFolders, living: readonly LivingKey[]) {
   const without = 'no event opens, no voter of an election is added and no key is destroyed';
   const wanted = living.filter(({ wrapped }) => wrapped === null);

@@ -109,11 +109,7 @@ export const judgeEventParts = (
   isFaulty: IsFaulty,
 ): Promise<Issue[]> => creationIssues(deps.db, deps, caller, soundSettings(sent), deps.clock.now(), isFaulty);
 
-/**
- * Creates a voting event (completions 3).
- * @param fill adds rows of other tables to the event
- * @throws ApiError 422 `plan_limit`, 409 `code_in_use`, 422 for contradictory settings
- */
+/** Creates an event (completions 3). @param fill adds rows of other tables @throws ApiError 422 `plan_limit`, 409 `code_in_use`, 422 */
 export async function createEvent(
   tx: Transaction,
   deps: EventDeps,

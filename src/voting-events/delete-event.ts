@@ -51,10 +51,7 @@ export function removeDeletedEventJob(db: Database): Job<z.output<typeof payload
   });
 }
 
-/**
- * Deletes an event with everything in it. `force` refunds its fulfilled payments unless `keepsPayments`. Payments are always refunded
- * if they bought nothing yet, or only an unconfirmed ballot. @throws ApiError 409 `event_has_ballots` if it needs `force`
- */
+/** Deletes an event. Payments that bought nothing, or an unconfirmed ballot, are always refunded. @throws ApiError 409 without `force` */
 export async function deleteVotingEvent(
   tx: Transaction,
   deps: EventDeps,

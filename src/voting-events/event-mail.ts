@@ -53,10 +53,7 @@ interface VoterPlace {
   readonly email: string | null;
 }
 
-/**
- * Allows placeholders in the fragment of a URL only: browsers do not send the fragment, but a key in the path or the query would
- * appear in the logs of servers and in `Referer`.
- */
+/** Allows placeholders in the fragment only: a key in the path or the query would appear in the logs of servers and in `Referer`. */
 function placeholderFault(address: string): string | undefined {
   const start = address.indexOf('#');
   const [page, fragment] = start === -1 ? [address, ''] : [address.slice(0, start), address.slice(start)];

@@ -68,7 +68,6 @@ export function inviteStatusAt(invite: Pick<Invite, 'accountId' | 'expiresAt'>, 
   return invite.expiresAt <= nowMs ? 'expired' : 'pending';
 }
 
-/** An invite as the API shows it: never its token. */
 export function viewInvite(invite: Invite, nowMs: number): z.output<typeof inviteView> {
   const { accountId, accountName: name, ...shown } = invite;
   const acceptedBy = accountId === null ? null : { accountId, name };
@@ -91,7 +90,6 @@ const columns = {
 const named = (eventId: string, id: string): SQL | undefined =>
   and(eq(eventInvites.votingEventId, eventId), eq(eventInvites.id, id));
 
-/** Invites of an event, newest last. */
 export async function listInvites(
   executor: Executor,
   eventId: string,

@@ -75,7 +75,6 @@ export async function readClusterId(client: Client): Promise<string | undefined>
 
 const codeOf = (fault: unknown): string => String(Reflect.get(Object(fault), 'code'));
 
-/** A folder without the marker of the cluster. */
 export interface Unmarked {
   readonly folder: string;
   readonly says: string;

@@ -222,11 +222,7 @@ export const isAllowed = (action: LifeAction, event: Lifecycle, nowMs: number): 
 export const lifeRefusal = (reason: LifeRefusal, { rehearsalSince }: Pick<Lifecycle, 'rehearsalSince'>): ApiError =>
   refuse(WORDED[reason], rehearsalSince === null ? {} : { rehearsal: true });
 
-/**
- * Refuses an action that the event's phase does not allow.
- * @param hasBallots called only if the answer depends on it
- * @throws ApiError 409 with the reason of `LIFE`
- */
+/** Refuses an action as `LIFE` says. @param hasBallots called only if the answer depends on it @throws ApiError 409 */
 export async function requirePhase(
   action: LifeAction,
   event: Lifecycle,
@@ -239,10 +235,7 @@ export async function requirePhase(
   if (await hasBallots()) throw refuse('event_has_ballots');
 }
 
-/**
- * Refuses mails and letters to voters while no voter can vote, except before a scheduled opening with `beforeOpening`.
- * @throws ApiError 409 `event_not_open`, `not_ready`, `event_closed`
- */
+/** Refuses mails while no voter can vote, except `beforeOpening`. @throws ApiError 409 `event_not_open`, `not_ready`, `event_closed` */
 export function requireMailable(
   event: Lifecycle & Pick<VotingEvent, 'missing'>,
   nowMs: number,

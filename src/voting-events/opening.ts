@@ -25,7 +25,6 @@ export interface OpeningFacts {
     readonly minSelections: number;
     /** Points or credits of a ballot; every choice costs at least one. Null if choices are free, or more credits can be bought. */
     readonly budget: number | null;
-    /** Number of candidates on the ballot. */
     readonly candidates: number;
     /** Names of candidates on the ballot of a referendum who have no role (yes, no or abstain) and so cannot be counted. */
     readonly withoutRole: readonly string[];
@@ -68,7 +67,6 @@ export const NO_POSITION = part('no_position', 'The event has no position.');
 /** Entries that one ballot may hold (contract, "Limits"). */
 export const MAX_ENTRIES = 200;
 
-/** All reasons that prevent an event from opening (completions 3, rule 1). */
 export function missingForOpening(facts: OpeningFacts): MissingPart[] {
   return [
     ...(facts.isCopying ? [COPY_RUNNING] : []),

@@ -8,9 +8,7 @@ export interface PriceFault {
   readonly message: string;
 }
 
-/**
- * Validates prices. `pricing` in src/payments, which this folder may not import, implements it.
- */
+/** Validates prices. `pricing` in src/payments, which this folder may not import, implements it. */
 export interface Pricing {
   /** Why the event's business cannot take a price; undefined if it can (completions 3, rule 5). */
   fault(

@@ -147,13 +147,9 @@ const PUBLISH_CLOSING = { name: 'announce_event_closing', maxAttempts: 10, paylo
 
 const NOTICE_MS = DAY_MS;
 
-/** The times of an event before a change. */
 type Before = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready'>;
 
-/**
- * Queues the announcement of an event's end 24 hours ahead, or at once if the end is nearer (completions 3, rule 2): when a new
- * end is set, and when an event with an end stops being a draft.
- */
+/** Queues the announcement of an end a day ahead (completions 3, rule 2): for a new end, and when an event with an end leaves the draft. */
 export async function scheduleClosing(
   tx: Transaction,
   before: Before | undefined,

@@ -35,10 +35,7 @@ export function requireSameWorld(read: World, now: World): void {
 export const worldChanged = (): ApiError =>
   new ApiError('internal', 'The voting event was changed meanwhile. Retry.', undefined, 1);
 
-/**
- * Locks an event (shared) until the transaction ends, if no rehearsal began or ended since the request read the event.
- * @throws ApiError 404 if the event is gone, 500 `internal` with `Retry-After` if a rehearsal began or ended
- */
+/** Locks an event (shared). @throws ApiError 404 if it is gone, 500 `internal` with `Retry-After` if a rehearsal began or ended since */
 export async function holdWorld(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<VotingEvent> {
   const event = orNotFound(await holdEvent(tx, read.id));
   requireSameWorld(read, event);
@@ -69,10 +66,7 @@ export async function beginRehearsal(
   };
 }
 
-/**
- * Locks an event for a change that may end its rehearsal. First locks the rehearsal's payments, if one runs.
- * @param read the event as the request read it @throws ApiError `not_found` if it was deleted meanwhile
- */
+/** Locks an event for a change that may end its rehearsal, whose payments it locks first. @throws ApiError `not_found` */
 export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<LockedEvent> {
   if (read.rehearsalSince !== null) await lockRehearsedPayments(tx, read.id);
   return lockForChange(tx, read.id);

@@ -139,10 +139,7 @@ export const eventId = () =>
     .notNull()
     .references(() => votingEvents.id, { onDelete: 'cascade' });
 
-/**
- * The keys of elections (docs/security.md, "Keys"). A row exists from before the event opens until every copy of its key is
- * destroyed, so a row may outlive its event.
- */
+/** The keys of elections (docs/security.md, "Keys"). A row may outlive its event: it exists until every copy of its key is destroyed. */
 export const ballotKeys = pgTable(
   'ballot_keys',
   {

@@ -162,10 +162,7 @@ export const judgeChangeParts = (
 ): Promise<Issue[]> =>
   changeIssues(deps.db, deps, event, deps.clock.now(), { ...soundSettings(sent), status }, isFaulty);
 
-/**
- * Requires a new `endsAt` in the future unless the event is a draft or final: an end in the past would shorten the 15 minutes
- * in which cast ballots may be confirmed.
- */
+/** Requires a new `endsAt` ahead from the draft to the final result: a past one would shorten the time for late confirmations. */
 function endIssues(
   before: VotingEvent,
   nowMs: number,

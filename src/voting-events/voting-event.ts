@@ -304,10 +304,7 @@ export const settingsOf = (event: VotingEvent) => ({
   },
 });
 
-/**
- * The organizer's shape of a voting event (completions 3).
- * @param counted figures from other tables
- */
+/** The organizer's shape of a voting event (completions 3). @param counted figures from other tables */
 export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = {}): VotingEventView {
   const status = shownStatusAt(event, nowMs);
   const missedAt = missedStart(event, nowMs);
@@ -335,7 +332,6 @@ export function publicResultsAvailable(event: VotingEvent, nowMs: number): boole
   return event.resultsVisibility === 'live' || publishedTime(event, nowMs) !== null;
 }
 
-/** The context that a voting page is built from (completions 4.1). */
 export function viewContext(
   event: VotingEvent,
   nowMs: number,
