@@ -60,9 +60,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   reference: 2894,
   jobs: 544,
   mail: 567,
-  accounts: 960,
+  accounts: 958,
   webhooks: 2356,
-  'voting-events': 5006,
+  'voting-events': 4992,
   'ballot-definition': 3734,
   voters: 5604,
   payments: 4120,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4349,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_547;
+const LINES_OF_ALL = 65_531;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

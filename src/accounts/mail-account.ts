@@ -21,9 +21,7 @@ export async function mailAccount(
 }
 
 /** Sends the mail if the account has a contact address. */
-export const mailAccountJob = (
-  deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>,
-): Job<z.output<typeof payload>> =>
+export const mailAccountJob = (deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>): Job<z.output<typeof payload>> =>
   defineJob({
     ...MAIL_ACCOUNT,
     async work({ accountId, subject, text }, run) {

@@ -16,7 +16,7 @@ const businessesWhere = (executor: Executor, ...conditions: (SQL | undefined)[])
     .from(paymentBusinesses)
     .where(and(...conditions));
 
-/** Of an account, or of any account for the operator. */
+/** Businesses of an account, or of any account for the operator. */
 const isConnected = (accountId: string | undefined) =>
   and(
     isNull(paymentBusinesses.disconnectedAt),

@@ -73,7 +73,6 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'voters/notification.ts isPausing': PART,
   'voters/registration-repository.ts listEventsWithExpired': BY_THE_CLOCK,
   'voters/registration-repository.ts takeExpired': PART,
-  'voters/registration-repository.ts takeWaiting': PART,
   'voters/repository.ts vote': PART,
   'voters/retag-voters.ts TAGGED': OPERATOR,
   'voters/roll-sum.ts foldRolls': BY_THE_CLOCK,

@@ -26,7 +26,7 @@ function roundsToDraw(rounds: readonly Round[]): readonly Round[] {
   return from === -1 ? [] : last.slice(from);
 }
 
-/** Who holds how much weight in each round. */
+/** The weight of each candidate in each round. */
 function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName: string): FlowStep[] {
   const nameOf = namesOf(result);
   // The same order in all rounds, so that few flows cross: candidates who stayed longest are on top.
