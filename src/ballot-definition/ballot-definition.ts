@@ -1,8 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { findTarget } from '#src/http/middleware.ts';
-import { monotonicMs } from '#src/platform/clock.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import { SharedTurns } from '#src/platform/shared-turns.ts';
 import { requireVoteCaller } from '#src/voting-events/access.ts';
@@ -113,18 +111,14 @@ const isAsNew = (kept: BallotDefinition, event: VotingEvent): boolean =>
   (kept.event.definitionVersion === event.definitionVersion && endsOf(kept.event) === endsOf(event));
 
 const MAX_KEPT = 500;
-/** After a load longer than this, the account's next load waits `REST` times as long as the load took, at most a second. */
-const SMALL_MS = 20;
-const REST = 2;
-const MOST_REST_MS = 1_000;
 
 /** Caches definitions by event. An outdated definition does no harm: each write checks that its definition's version is current. */
 export class BallotDefinitionCache {
   readonly #db: Database;
   readonly #definitions = new Map<string, BallotDefinition>();
   readonly #loading = new Map<string, Promise<BallotDefinition | undefined>>();
-  /** Loads of one account run one after the other. */
-  readonly #turns = new SharedTurns();
+  /** Loads of one account run one after the other, with rests: an account could change a large ballot all the time. */
+  readonly #turns = new SharedTurns({ rests: true });
   readonly #isForged: IsForged;
 
   /** @param isForged called for each definition that is read; omitted in a thread that only counts ballots */
@@ -137,7 +131,7 @@ export class BallotDefinitionCache {
   async get(event: VotingEvent): Promise<BallotDefinition | undefined> {
     const kept = this.#definitions.get(event.id);
     if (kept !== undefined && isAsNew(kept, event)) return kept;
-    const load = () => this.#turns.share(event.accountId, event.id, () => this.#load(event));
+    const load = () => this.#turns.share(event.accountId, event.id, () => this.#load(event.id));
     const loaded = await (this.#loading.get(event.id) ?? load());
     // The load under way may have begun before the event's version was committed: its callers then share the next load.
     return loaded === undefined || isAsNew(loaded, event) ? loaded : load();
@@ -154,14 +148,8 @@ export class BallotDefinitionCache {
       : readBallotDefinition(tx, event);
   }
 
-  /** Loads a definition. A slow load delays the account's next one, because an account could change a large ballot all the time. */
-  async #load({ id: eventId, accountId }: VotingEvent): Promise<BallotDefinition | undefined> {
-    const began = monotonicMs();
-    const loading = this.#read(eventId).finally(() => {
-      this.#loading.delete(eventId);
-      const ms = monotonicMs() - began;
-      if (ms > SMALL_MS) void this.#turns.take(accountId, () => delay(Math.min(REST * ms, MOST_REST_MS)));
-    });
+  async #load(eventId: string): Promise<BallotDefinition | undefined> {
+    const loading = this.#read(eventId).finally(() => this.#loading.delete(eventId));
     this.#loading.set(eventId, loading);
     const definition = await loading;
     // A forged definition is not cached, because it may be repaired without a new version.

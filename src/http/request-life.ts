@@ -82,6 +82,7 @@ export class RequestLife {
   keep(lease: Lease): void {
     this.#leases.set(lease, lease);
     void this.gone;
+    this.#endWhenOver();
   }
 
   holds(leases: Leases): boolean {

@@ -1,9 +1,12 @@
 import { monotonicMs } from '#src/platform/clock.ts';
+import type { Lease } from '#src/platform/leases.ts';
 import { summariseFault } from '#src/platform/log.ts';
+import { restAfter } from '#src/platform/shared-turns.ts';
 import { jsonPieces, streamText } from '#src/platform/stream-text.ts';
 import type { Answer } from './answer.ts';
 import { type CachedJson, hasAlready, takesGzip } from './cached-json.ts';
 import type { RequestContext } from './env.ts';
+import { refuse } from './refusals.ts';
 import { markRehearsal, rehearsedEventOf } from './rehearsal.ts';
 
 /**
@@ -52,22 +55,29 @@ async function answerStream(
 
 /** If the event loop runs its timers this late (ms), long reads run one at a time. */
 const LATE_MS = 20;
-/** After such a read, the next read waits for twice its duration, at most `MOST_REST_MS`. */
-const RESTS = 2;
-const MOST_REST_MS = 1_500;
 
-/** Answers a read that holds one of the account's places until the answer is sent. @throws ApiError 429 after 2 s without a place */
+/**
+ * Answers a read that holds one of the account's places until the answer is sent. If the client leaves before, the place rests as well:
+ * otherwise clients that leave at once would take more of the machine than those that wait. @throws ApiError 429 after 2 s without a place
+ */
 export async function costly(c: RequestContext, account: string, read: () => Promise<Answer>): Promise<Response> {
   const { leases, load } = c.get('service');
   const life = c.get('life');
-  await life.take(leases.costlyReads, account);
-  if (load.pressure().delayMs < LATE_MS) return answer(c, await read());
-  const turn = await life.rest(leases.readsOfLateLoop.take(account, 1, life.gone));
-  const began = monotonicMs();
+  const place = await leases.costlyReads.take(account, 1, life.gone);
+  let turn: Lease | undefined;
+  let began: number | undefined;
   try {
+    if (load.pressure().delayMs >= LATE_MS) turn = await life.rest(leases.readsOfLateLoop.take(account, 1, life.gone));
+    if (life.gone.aborted) throw refuse('too_many_at_once');
+    began = monotonicMs();
     return await answer(c, await read());
   } finally {
-    setTimeout(() => turn.end(), Math.min(RESTS * (monotonicMs() - began), MOST_REST_MS)).unref();
+    const rests = began !== undefined && (turn !== undefined || life.gone.aborted);
+    const end = (): void => {
+      turn?.end();
+      life.keep(place);
+    };
+    setTimeout(end, rests ? restAfter(monotonicMs() - began) : 0).unref();
   }
 }
 
