@@ -1,4 +1,4 @@
-import { and, asc, eq, gte, type SQL, sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
@@ -45,6 +45,8 @@ export const configurationsQuery = z.strictObject({
 
 /** Maximum parts per page. A part has at most 35 kB. */
 const MAX_PARTS = 100;
+/** A page ends with the part that reaches this length: a page of a hundred long descriptions would have megabytes. */
+const PAGE_BYTES = 262_144;
 
 const ROWS_TOGETHER = 100;
 
@@ -105,18 +107,22 @@ export async function readLatestParts(
   return new Map(rows.toSorted(byId).map((row) => [row.id, row]));
 }
 
-/** A page of parts, in the order of recording. */
+/** A page of parts, in the order of recording. Their values are stored as JSON, and sent as they are stored. */
 export async function listParts(executor: Executor, eventId: string, from: number): Promise<Answer> {
-  const rows = await executor
-    .select()
-    .from(logConfigurations)
-    .where(and(eq(logConfigurations.votingEventId, eventId), gte(logConfigurations.number, from)))
-    .orderBy(asc(logConfigurations.number))
-    .limit(MAX_PARTS + 1);
-  const data = rows.slice(0, MAX_PARTS).map(({ leafIndex, kind, partId, content }) => ({
-    ...{ index: leafIndex, kind, id: partId, value: content === null ? null : JSON.parse(content) },
-  }));
-  return { status: 200, body: { data, nextFrom: rows[MAX_PARTS]?.number ?? null } };
+  const { rows } = await executor.execute<
+    LatestPart & { index: string; content: string | null; next: number | null }
+  >(sql`
+    SELECT leaf_index::text AS index, kind, part_id AS id, content, next FROM (
+      SELECT *, row_number() OVER parts AS place, lead(number) OVER parts AS next,
+        coalesce(sum(octet_length(content)) OVER (parts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
+      FROM log_configurations WHERE voting_event_id = ${eventId} AND number >= ${from}
+      WINDOW parts AS (ORDER BY number) LIMIT ${MAX_PARTS + 1}) AS page
+    WHERE place <= ${MAX_PARTS} AND before < ${PAGE_BYTES} ORDER BY number`);
+  const data = rows.map(
+    ({ index, kind, id, content }) => `{"index":${index},"kind":"${kind}","id":"${id}","value":${content}}`,
+  );
+  const content = `{"data":[${data.join(',')}],"nextFrom":${rows.at(-1)?.next ?? null}}`;
+  return { status: 200, text: { content, type: 'application/json' } };
 }
 
 /** A longer configuration can only be read in parts. */

@@ -220,3 +220,37 @@ describe('the configurations that a log commits to', () => {
     expect(await count()).toBe(0);
   });
 });
+
+test('a page ends where it has a quarter of a megabyte, and the next goes on there', async () => {
+  const event = await account.event();
+  const positionIds = [event.positions[0]?.id];
+  const description = '🗳'.repeat(4_900);
+  for (let n = 0; n < 20; n += 1)
+    await account.make(`/voting-events/${event.id}/candidates`, { name: `Number ${n}`, positionIds, description });
+  await sealBallots(service, event.id);
+  const { body, headers } = await readerOf(event).get('configurations?from=0');
+  expect(Number(headers.get('content-length'))).toBeLessThan(300_000);
+  expect(body.nextFrom).toBe(body.data.length);
+  const parts = await readParts(readerOf(event));
+  expect(parts.filter(({ value }) => value?.['description'] === description)).toHaveLength(20);
+  expect(new Set(parts.map(({ id }) => id)).size).toBe(parts.length);
+});
+
+test('changes of an open event are recorded together three seconds later, but its close at once', async () => {
+  const event = await account.event();
+  const key = `ballot_log:${event.id}`;
+  const job = async () => {
+    const [row] = await service.query('SELECT id, run_at - created_at AS waits FROM jobs WHERE key = $1', [key]);
+    return { id: row?.id, waits: Number(row?.waits) };
+  };
+  expect((await job()).waits).toBe(0);
+  await sealBallots(service, event.id);
+  await service.query('DELETE FROM jobs WHERE key = $1', [key]);
+  await patch(`/voting-events/${event.id}`, { title: 'One' });
+  const first = await job();
+  expect(first.waits).toBeGreaterThanOrEqual(3_000);
+  await patch(`/voting-events/${event.id}`, { title: 'Two' });
+  expect(await job()).toEqual(first);
+  await patch(`/voting-events/${event.id}`, { status: 'closed' });
+  expect((await job()).waits).toBeLessThan(first.waits);
+});

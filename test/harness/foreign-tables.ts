@@ -5,6 +5,10 @@
 export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly string[]; reason: string }[]>> = {
   'ballot-log': [
     {
+      tables: ['jobs'],
+      reason: 'the trigger that enqueues the record of a change asks whether one waits already',
+    },
+    {
       tables: ['ballot_blocks', 'ballot_queue', 'participation'],
       reason:
         'the sequencer moves queued ballots into the box in one transaction, and the check compares box and participants',
