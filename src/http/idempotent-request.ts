@@ -1,3 +1,4 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Transaction } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -5,6 +6,10 @@ import type { Answer } from './answer.ts';
 import type { JsonObject } from './json/strict-json.ts';
 import { rehearsalPrefix } from './rehearsal.ts';
 
+/** In bytes: a longer answer is stored compressed. The report of an import of bad rows has 93 kB, and every repetition a new key. */
+const STORED_PLAIN = 1_024;
+/** Precedes a compressed answer; no JSON begins with it. */
+const COMPRESSED = Buffer.from([0]);
 const NO_LOCK = Buffer.alloc(8);
 /** Stored refusals of a secret event are padded to this length before encryption and get one status: both hide the reason. */
 const SECRET_REFUSAL_BYTES = 2_048;
@@ -95,7 +100,13 @@ export class RequestSeal {
 
   /** Encrypts an answer for storage. The body is null if a retry makes the answer again, or if a refusal is too long to pad. */
   keep(request: IdempotentRequest, status: number, body: string): { status: number; body: string | null } {
-    if (request.secret === undefined) return { status, body: this.#seal(request, body) };
+    if (request.secret === undefined) {
+      const isShort = body.length <= STORED_PLAIN;
+      return {
+        status,
+        body: this.#seal(request, isShort ? body : Buffer.concat([COMPRESSED, deflateRawSync(body)])),
+      };
+    }
     if (status < 400) return { status, body: null };
     const text = Buffer.from(`${status} ${body}`);
     if (text.length > SECRET_REFUSAL_BYTES) return { status: SECRET_REFUSAL_STATUS, body: null };
@@ -103,12 +114,13 @@ export class RequestSeal {
     return { status: SECRET_REFUSAL_STATUS, body: this.#seal(request, padded.toString('utf8')) };
   }
 
-  #seal(request: IdempotentRequest, body: string): string {
+  #seal(request: IdempotentRequest, body: string | Uint8Array): string {
     return this.#secretsOf(request).seal(body, this.#place(request));
   }
 
   open(request: IdempotentRequest, status: number, sealed: string): StoredAnswer {
-    const text = this.#secretsOf(request).open(sealed, this.#place(request)).toString('utf8');
+    const bytes = this.#secretsOf(request).open(sealed, this.#place(request));
+    const text = (bytes[0] === 0 ? inflateRawSync(bytes.subarray(1)) : bytes).toString('utf8');
     if (request.secret === undefined) return { status, body: text };
     return { status: Number(text.slice(0, 3)), body: text.slice(4).trimEnd() };
   }

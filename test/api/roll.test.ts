@@ -182,6 +182,16 @@ describe('an import of rows', () => {
     expect(await service.query('SELECT 1 FROM roll_imports')).toEqual([]);
   });
 
+  test('keeps a long report for its repeat in a twentieth of its length', async () => {
+    const event = await create();
+    const body = { mode: 'partial', voters: people(5_000).map((row) => ({ ...row, email: 'bad' })) };
+    const [first, second] = [await send(event, body, event.id), await send(event, body, event.id)];
+    expect(demand(first, 200).rejected).toHaveLength(1_000);
+    expect([second.body, second.headers.get('idempotent-replayed')]).toEqual([first.body, 'true']);
+    const [kept] = await service.query('SELECT max(length(body)) AS length FROM idempotency_keys');
+    expect(kept.length).toBeLessThan(JSON.stringify(first.body).length / 20 + 1_000);
+  });
+
   test('goes on behind what was committed when it was cut off, with the whole report', async () => {
     const event = await create();
     const voters = people(1_700).map((row, index) => (index % 600 === 5 ? { ...row, email: 'bad' } : row));
