@@ -51,11 +51,11 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1894,
+  platform: 1921,
   'payment-providers': 2063,
   database: 2315,
   'embedded-postgres': 962,
-  http: 4094,
+  http: 4118,
   server: 888,
   reference: 2894,
   jobs: 544,
@@ -63,12 +63,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 958,
   webhooks: 2356,
   'voting-events': 4992,
-  'ballot-definition': 3734,
+  'ballot-definition': 3722,
   voters: 5604,
   payments: 4120,
   credits: 710,
   ballots: 3195,
-  'ballot-log': 4627,
+  'ballot-log': 4641,
   'service-log': 663,
   tally: 2656,
   results: 6439,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4349,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_531;
+const LINES_OF_ALL = 65_584;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

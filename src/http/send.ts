@@ -72,12 +72,13 @@ export async function costly(c: RequestContext, account: string, read: () => Pro
     began = monotonicMs();
     return await answer(c, await read());
   } finally {
-    const rests = began !== undefined && (turn !== undefined || life.gone.aborted);
+    const tookMs = began === undefined ? 0 : monotonicMs() - began;
+    const rests = turn !== undefined || life.gone.aborted;
     const end = (): void => {
       turn?.end();
       life.keep(place);
     };
-    setTimeout(end, rests ? restAfter(monotonicMs() - began) : 0).unref();
+    setTimeout(end, rests ? restAfter(tookMs) : 0).unref();
   }
 }
 
