@@ -105,7 +105,7 @@ async function readBallotDefinition(tx: Transaction, event: VotingEvent): Promis
 
 type IsForged = (db: Database, definition: BallotDefinition) => Promise<boolean>;
 
-/** Whether a cached definition is at least as new as the event. At equal versions, another end means that other SQL changed it. */
+/** Whether a cached definition is at least as new as the event. At equal versions, a different end means that SQL outside the service changed it. */
 const isAsNew = (kept: BallotDefinition, event: VotingEvent): boolean =>
   kept.event.definitionVersion > event.definitionVersion ||
   (kept.event.definitionVersion === event.definitionVersion && endsOf(kept.event) === endsOf(event));

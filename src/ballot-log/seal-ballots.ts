@@ -240,7 +240,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     const step = { rehearsal, sealed, next, forged: forged.length, unmarked, isComplete };
     if (head.frontier.size > before)
       return { ...step, note: await recordCheckpoint(tx, deps, definition.event, head.frontier, confirmed) };
-    // No leaf was appended. Return the present note anyway, because a change of the event's end may have signed it meanwhile.
+    // No leaf was appended. Return a note all the same: a change of the event's end may have had a new one signed meanwhile.
     const isSigned = confirmed === head.confirmed;
     return {
       ...step,

@@ -64,7 +64,7 @@ const identitiesOf = ({ input }: SoundLine): [field: string, identity: string][]
   ...(input.voterId == null ? [] : [['voterId', `i:${input.voterId}`] as [string, string]]),
 ];
 
-/** Issues of identities that an earlier line of a dry run already has. */
+/** An issue for each e-mail address or voter ID of a line that an earlier line of the dry run already uses. */
 const takenIssues = (line: SoundLine, named: ReadonlySet<string>): Issue[] =>
   identitiesOf(line).flatMap(([field, identity]) => (named.has(identity) ? [{ field, message: TAKEN }] : []));
 

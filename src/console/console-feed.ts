@@ -178,7 +178,7 @@ export class ConsoleFeed {
     return this.#mails.find(id);
   }
 
-  /** Resolves when an item was added after `version`, after `afterMs`, or when the feed closes or the signal aborts. */
+  /** Resolves when an item newer than `version` exists, `afterMs` have passed, the feed closes or the signal aborts. */
   async changed(version: number, afterMs: number, signal: AbortSignal): Promise<void> {
     if (this.#version > version || this.#isClosed || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -42,7 +42,7 @@ export interface Guide {
   readonly name: string;
   readonly title: string;
   readonly summary: string;
-  /** In Markdown, with the figures filled in. */
+  /** In Markdown. Placeholders are replaced by their numbers, such as limits. */
   readonly text: string;
   readonly content: Html;
   readonly headings: readonly Heading[];

@@ -43,7 +43,8 @@ export async function checkCount(
   return { results, checks: [roll, ...others] };
 }
 
-/** @param before how many had voted before the count, and `after` it: votes may arrive while it runs */
+/** @param before how many had voted when the count began
+ * @param after how many had voted when it ended, because votes may arrive while it runs */
 function checkRoll({ event }: BallotDefinition, { stats }: EventResults, before: number, after: number): CountCheck {
   if (event.type !== 'election')
     return leftOut('roll', 'a poll has no roll: one participant may stand in several rows');

@@ -34,7 +34,7 @@ export interface CountInputs {
   readonly seed: string | undefined;
   /** Whether a check found that the ballots or their log are not what was signed. */
   readonly disputed: boolean;
-  /** Weight of the approved voters. `changes`: rows of roll changes that merging (`foldRollFigures`) would remove. */
+  /** Weight of the approved voters. `changes` is the number of rows of roll changes that `foldRollFigures` can merge. */
   readonly electorate: {
     readonly weightMicro: bigint;
     /** The part of it in each group. */

@@ -183,7 +183,8 @@ interface RecordMoment {
   readonly queue: readonly RecordBallot[];
 }
 
-/** Sorts the queue by random tags: without ORDER BY the rows would show the order in which they were written. */
+/** Reads the end of the box and the queued ballots from one snapshot. Random tags sort the queue: without ORDER BY its rows would show
+ * the order in which they were written. */
 export function readRecordMoment(db: Database, eventId: string): Promise<RecordMoment> {
   return atOneMoment(db, async (tx) => {
     const last = await readBoxEnd(tx, eventId);

@@ -78,7 +78,7 @@ export class Connection {
       void turns.take(this.#peer, () => this.#socket.resume());
       return;
     }
-    // A handler that reads a body resumes the socket. Bytes that arrive before the turn are put back unparsed.
+    // A handler that reads a body resumes the socket. Bytes that arrive before this connection's turn are put back unparsed.
     const at = this.#isHeld ? 0 : this.#parseSome(bytes);
     if (at >= bytes.length && this.#ahead.length === 0) return;
     const left = bytes.subarray(at);

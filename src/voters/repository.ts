@@ -173,7 +173,7 @@ export async function storeStandings(
 export const storeVoter = (tx: Transaction, eventId: string, id: string, changes: Partial<NewVoter>): Promise<void> =>
   updateVoters(tx, eventId, [id], changes);
 
-/** Whether any of these voters has a ballot, pending or confirmed, which depends on weight and group. Call with the event locked. */
+/** Whether any of these voters has a ballot, pending or confirmed: it depends on the voter's weight and group. Call with the event locked. */
 export async function hasBallot(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<boolean> {
   const ids = sql`${sql.param([...voterIds])}::text[]`;
   return isTrue(

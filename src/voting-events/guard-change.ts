@@ -65,7 +65,7 @@ async function storeMissing(
   missing: MissingPart[],
 ): Promise<VotingEvent> {
   const ready = missing.length === 0;
-  // If the start has opened the event while it was ready, it stays open.
+  // An event that was ready at its start time has opened, and stays open although it is no longer ready.
   if (!ready) await keepOpening(tx, eventId);
   return updateEvent(tx, eventId, { ready, missing, updatedAt: nowMs });
 }

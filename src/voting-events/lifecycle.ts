@@ -170,7 +170,7 @@ export const LIFE = {
   change_settings: row('yes', 'yes', 'yes', 'results_final', 'yes', 'yes', 'results_final'),
   /** Description, code, visibility, who reads the log, sponsors, webhook endpoints. */
   change_words: row('yes', 'yes', 'yes', 'yes', 'yes', 'yes', 'yes'),
-  /** Positions except description; candidates that are or were on the ballot except description and status; deletions. */
+  /** Positions, and candidates who are or were on the ballot: every field but descriptions and a candidate's status; and their deletion. */
   change_ballot_rules: NO_BALLOTS_YET,
   /** A candidate's status, new candidates, any field of a candidate who was never on the ballot, and names of groups. */
   change_names: row('yes', 'yes', 'yes', 'results_final', 'yes', 'yes', 'results_final'),

@@ -153,7 +153,7 @@ export const ballotKeys = pgTable(
     retiredAt: timeMs('retired_at'),
     /** MAC of the service over the retirement, so that SQL from outside cannot have a key destroyed. */
     retiredTag: bytes('retired_tag'),
-    /** Folders where a missing key file is final: it was there before its destruction, or the operator accepted its loss. */
+    /** Folders where a missing file proves that the key is gone: the file was seen there, or the operator accepted its loss. */
     seenIn: text('seen_in').array().notNull().default([]),
   },
   (table) => [

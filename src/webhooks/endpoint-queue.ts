@@ -101,7 +101,7 @@ export class EndpointQueue {
       probes || durationMs > SLOW_MS ? SLOW_CONCURRENCY : Math.min(this.#concurrency + 1, MAX_CONCURRENCY);
   }
 
-  /** Ends the rest of a failing endpoint when its time is over. @param nowMs by `monotonicMs` */
+  /** Ends the pause of a failing endpoint when its time is over. @param nowMs by `monotonicMs` */
   wake(nowMs: number): void {
     if (this.#restsUntil !== null && nowMs >= this.#restsUntil) this.#restsUntil = null;
   }

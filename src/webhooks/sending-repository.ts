@@ -51,7 +51,7 @@ interface Holds {
   readonly taken: readonly string[];
   /** Endpoints of `held` with due deliveries. */
   readonly due: readonly string[];
-  /** The present versions of the endpoints of `read` that are active. */
+  /** Current version of each active endpoint in `read`, by its ID. */
   readonly versions: ReadonlyMap<string, number>;
   /** Whether any account has an endpoint. */
   readonly hasEndpoints: boolean;

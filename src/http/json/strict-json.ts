@@ -162,7 +162,7 @@ export interface JsonBody {
   readonly value: JsonObject;
   /** Faults of the JSON text itself, such as a number without an exact value. One 422 lists them with the faults that validation finds. */
   readonly faults: readonly Issue[];
-  /** Hash that replaces the value of a body that may be large; independent of the order of its field names. */
+  /** Hash that is stored and compared in place of a large body's value. The order of its field names does not change it. */
   readonly digest?: string;
   /** Present if a thread has validated the body; `value` is empty then. */
   readonly judged?: Judged;
