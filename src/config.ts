@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { NoteRefused } from '#src/ballot-log/signed-note.ts';
+import type { ProgramFolders } from '#src/database/postgres-programs.ts';
 import { PROVIDER_NAMES, type ProviderName } from '#src/payment-providers/registered.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import type { WitnessPlace } from '#src/service-log/ask-witness.ts';
@@ -330,10 +331,7 @@ export function verifierEnvironment(votingKey: string | undefined): Environment 
 }
 
 /** Folders that may contain PostgreSQL's programs: PG_BIN, and the folders of PATH. */
-export function readProgramFolders(environment: Environment = process.env): {
-  readonly named: string | undefined;
-  readonly path: readonly string[];
-} {
+export function readProgramFolders(environment: Environment = process.env): ProgramFolders {
   const { PG_BIN: named, PATH: searched = '' } = withoutEmpty(environment);
   return { named, path: searched.split(path.delimiter).filter((folder) => folder !== '') };
 }

@@ -53,14 +53,9 @@ export function openClients({
 }
 
 /** An error as JSON, for programs. */
-interface ApiFault {
+interface ApiFault extends Partial<Pick<VotingServiceError, 'status' | 'code' | 'reason' | 'requestId' | 'docUrl'>> {
   readonly message: string;
-  readonly status?: number;
-  readonly code?: string;
-  readonly reason?: string;
-  readonly issues?: readonly Issue[];
-  readonly requestId?: string;
-  readonly docUrl?: string;
+  readonly issues?: readonly Issue[] | undefined;
 }
 
 /** A hint how to fix the error, if the service's message does not contain one. */
@@ -96,16 +91,9 @@ function causeOf({ cause }: Error): string {
 export function faultOf(fault: unknown): ApiFault | undefined {
   if (fault instanceof ConfigError) return { message: fault.message };
   if (fault instanceof VotingServiceError) {
-    const { status, code, reason, issues, requestId, docUrl } = fault;
-    return {
-      message: messageOf(fault),
-      status,
-      code,
-      ...(reason === undefined ? {} : { reason }),
-      ...(issues.length === 0 ? {} : { issues }),
-      ...(requestId === undefined ? {} : { requestId }),
-      ...(docUrl === undefined ? {} : { docUrl }),
-    };
+    const { status, code, reason, requestId, docUrl } = fault;
+    const issues = fault.issues.length === 0 ? undefined : fault.issues;
+    return { message: messageOf(fault), status, code, reason, issues, requestId, docUrl };
   }
   if (fault instanceof FileRefused)
     return { message: fault.message, ...(fault.issues.length > 0 ? { issues: fault.issues } : {}) };

@@ -29,14 +29,10 @@ function inUseMessage(dataDir: string, owner: Owner | undefined): string {
 
 /** Another process holds the embedded database of this folder. The message is one line and says what to do. */
 export class EmbeddedDatabaseInUse extends Error {
-  readonly pid: number | undefined;
-  readonly port: number | undefined;
+  override readonly name = 'EmbeddedDatabaseInUse';
 
   constructor(dataDir: string, owner: Owner | undefined) {
     super(inUseMessage(dataDir, owner));
-    this.name = 'EmbeddedDatabaseInUse';
-    this.pid = owner?.pid;
-    this.port = owner?.port;
   }
 }
 

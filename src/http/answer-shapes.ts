@@ -21,23 +21,23 @@ export type AnswerShapes = Readonly<Partial<Record<Answer['status'], AnswerShape
 const dataOf = (schema: z.ZodType) => z.object({ data: schema });
 
 /** 200 `{ data }` */
-export const answersOne = (schema: z.ZodType, description = 'What was asked for.'): AnswerShapes => ({
+export const answersOne = (schema: z.ZodType, description: string): AnswerShapes => ({
   200: { description, schema: dataOf(schema) },
 });
 
 /** 201 `{ data }` */
-export const answersCreated = (schema: z.ZodType, description = 'What was created.'): AnswerShapes => ({
+export const answersCreated = (schema: z.ZodType, description: string): AnswerShapes => ({
   201: { description, schema: dataOf(schema) },
 });
 
 /** 200 `{ data: […], nextCursor: null }`: every row in one answer. */
-export const answersList = (schema: z.ZodType, description = 'Every row.'): AnswerShapes => ({
+export const answersList = (schema: z.ZodType, description: string): AnswerShapes => ({
   200: { description, schema: z.object({ data: z.array(schema), nextCursor: z.null() }) },
 });
 
 /** 200 `{ data: […], nextCursor }`: a page. */
-export const answersPage = (schema: z.ZodType, description = 'A page of rows.'): AnswerShapes => ({
-  200: { description, schema: z.object({ data: z.array(schema), nextCursor: nextCursor }) },
+export const answersPage = (schema: z.ZodType, description: string): AnswerShapes => ({
+  200: { description, schema: z.object({ data: z.array(schema), nextCursor }) },
 });
 
 const nextCursor = z.string().nullable().meta({
@@ -51,7 +51,7 @@ const queuedSchema = z.object({ id: z.string(), status: z.literal('queued') }).m
 });
 
 /** 202 `{ data: { id, status: "queued" } }` */
-export const answersQueued = (description = 'The work is queued and done within seconds.'): AnswerShapes => ({
+export const answersQueued = (description: string): AnswerShapes => ({
   202: { description, schema: dataOf(queuedSchema) },
 });
 
@@ -70,7 +70,7 @@ const changedSchema = z
 export const answersBulkChange = (description: string): AnswerShapes => answersOne(changedSchema, description);
 
 /** 204 without a body. */
-export const answersNothing = (description = 'Done. There is no body.'): AnswerShapes => ({ 204: { description } });
+export const answersNothing = (description: string): AnswerShapes => ({ 204: { description } });
 
 /** 302 with the address in `Location`. */
 export const answersRedirect = (description: string): AnswerShapes => ({

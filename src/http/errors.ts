@@ -48,10 +48,8 @@ export function docUrlOf(
 export function envelope(error: ApiError, requestId: string, referenceUrl: string | undefined): string {
   const { code, status, message, details } = error;
   const reason = details?.['reason'];
-  const docUrl = referenceUrl === undefined ? {} : { docUrl: docUrlOf({ code, status, reason }, referenceUrl) };
-  return JSON.stringify({
-    error: { code, message, ...(details === undefined ? {} : { details }), requestId, ...docUrl },
-  });
+  const docUrl = referenceUrl === undefined ? undefined : docUrlOf({ code, status, reason }, referenceUrl);
+  return JSON.stringify({ error: { code, message, details, requestId, docUrl } });
 }
 
 export function answerError(fault: unknown, c: Context<Env>): Response {

@@ -48,29 +48,29 @@ interface EnqueueOptions {
   /** A job with the same key that is not running is replaced. */
   readonly key?: string;
   readonly runAtMs?: number;
-  readonly maxAttempts?: number;
 }
+
+type Queued<Payload> = Pick<Job<Payload>, 'name'> & Partial<Pick<Job<Payload>, 'maxAttempts' | 'payload'>>;
 
 /** Enqueues a job in the caller's transaction: it exists if and only if the transaction commits. */
 export async function enqueue<Payload>(
   executor: Executor,
-  job: { readonly name: string; readonly maxAttempts?: number; readonly payload?: z.ZodType<Payload> },
+  { name, maxAttempts = 10 }: Queued<Payload>,
   payload: Payload,
-  options: EnqueueOptions = {},
+  { runAtMs = null, key = null }: EnqueueOptions = {},
 ): Promise<void> {
-  const { runAtMs = null, maxAttempts = job.maxAttempts ?? 10, key = null } = options;
   await executor.execute(sql`
-    SELECT add_job(${job.name}, ${JSON.stringify(payload)}::json, ${runAtMs}::bigint, ${maxAttempts}::integer, ${key}::text)`);
+    SELECT add_job(${name}, ${JSON.stringify(payload)}::json, ${runAtMs}::bigint, ${maxAttempts}::integer, ${key}::text)`);
 }
 
 /** Enqueues many jobs in the caller's transaction, to run after all other due jobs of their group. */
 export async function enqueueLast<Payload>(
   executor: Executor,
-  job: { readonly name: string; readonly maxAttempts: number; readonly payload: z.ZodType<Payload> },
+  { name, maxAttempts = 10 }: Queued<Payload>,
   payloads: readonly Payload[],
 ): Promise<void> {
   const texts = sql.param(payloads.map((payload) => JSON.stringify(payload)));
   await executor.execute(sql`
-    SELECT add_job(${job.name}, p::json, p_max_attempts => ${job.maxAttempts}, p_last => true)
+    SELECT add_job(${name}, p::json, p_max_attempts => ${maxAttempts}, p_last => true)
     FROM unnest(${texts}::text[]) AS p`);
 }

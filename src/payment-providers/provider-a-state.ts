@@ -95,7 +95,7 @@ function paymentOf(session: Session): ProviderPayment {
 function unpaidCompletion(session: Session): ProviderState {
   const intent = intentOf(session);
   const bounced = intent?.status === 'requires_payment_method' || intent?.status === 'canceled';
-  return { kind: bounced ? 'failed' : 'processing', providerStatus: intent?.status ?? session.payment_status };
+  return { kind: bounced ? 'failed' : 'processing' };
 }
 
 /** `refunded` is set as soon as a refund was requested; the payer has the money only once no refund is pending. */
@@ -133,7 +133,7 @@ function unpaidState(session: Session): ProviderState {
   if (session.status === 'expired') return { kind: 'expired', refused };
   // The caller has handled `paid`. Any status here other than `unpaid` is unknown, and does not count as a payment.
   if (session.status === 'complete' && session.payment_status === 'unpaid') return unpaidCompletion(session);
-  return { kind: 'unpaid', providerStatus: session.status ?? session.payment_status, refused };
+  return { kind: 'unpaid', refused };
 }
 
 export function readRefundObject(answer: unknown): RefundResult {

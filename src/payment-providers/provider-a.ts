@@ -256,7 +256,6 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
   }
 
   return {
-    name: NAME,
     money: PROVIDER_A_MONEY,
     referenceFor: (attemptId) => attemptId,
     keyFault({ secretKey, webhookSecret }) {

@@ -120,10 +120,10 @@ export function readTransaction(answer: unknown, nowMs: number): ProviderState {
   if (status === 'reversed') return { kind: 'reversed', cause: 'refund', payment: paymentOf(transaction) };
   const openedAtMs = timeOf(transaction.created_at);
   const isOver = openedAtMs !== null && nowMs >= openedAtMs + LONGEST_PAGE_MS;
-  if (status === 'failed' && isOver) return { kind: 'failed', providerStatus: status };
-  if (UNDER_WAY.has(status)) return { kind: 'processing', providerStatus: status };
+  if (status === 'failed' && isOver) return { kind: 'failed' };
+  if (UNDER_WAY.has(status)) return { kind: 'processing' };
   // Every page is `abandoned` until its payer pays, and `ongoing` while the payer pays.
-  return { kind: 'unpaid', providerStatus: status, refused: status === 'failed' };
+  return { kind: 'unpaid', refused: status === 'failed' };
 }
 
 /** Reads a list of transactions, without the unpaid ones. */

@@ -217,7 +217,6 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
   }
 
   return {
-    name: NAME,
     money: PROVIDER_B_MONEY,
     referenceFor: (attemptId, ordinal) => `${attemptId.replaceAll('_', '-')}.${ordinal}`,
     keyFault: ({ secretKey }) => secretKeyFault(secretKey),

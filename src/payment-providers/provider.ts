@@ -72,14 +72,14 @@ export interface ProviderPayment {
 /** The state of a page at its provider. Only `paid` means money; unknown provider statuses become `unpaid`. */
 export type ProviderState =
   /** `refused`: the last attempt to pay was refused, and the payer may try another card on the same page. */
-  | { readonly kind: 'unpaid'; readonly providerStatus: string; readonly refused: boolean }
+  | { readonly kind: 'unpaid'; readonly refused: boolean }
   /** The payer is done and the money is under way, which may take days; this state does not expire. */
-  | { readonly kind: 'processing'; readonly providerStatus: string }
+  | { readonly kind: 'processing' }
   | { readonly kind: 'paid'; readonly payment: ProviderPayment }
   /** Paid, and then returned in full. */
   | { readonly kind: 'reversed'; readonly cause: 'refund' | 'dispute'; readonly payment: ProviderPayment }
   /** Refused, and the page allows no further attempt. */
-  | { readonly kind: 'failed'; readonly providerStatus: string }
+  | { readonly kind: 'failed' }
   | { readonly kind: 'expired'; readonly refused: boolean }
   /** The payer gave up. Only the service's own page in a rehearsal reports this: a provider's page stays open. */
   | { readonly kind: 'cancelled' }
@@ -246,7 +246,6 @@ export interface ProviderKind {
 
 /** A hosted-checkout provider. Calls may throw `PaymentProviderUnavailable` (try again) or `PaymentProviderRefused`. */
 export interface PaymentProvider {
-  readonly name: string;
   readonly money: MoneyRules;
   /** The reference of an attempt at the provider; `ordinal` counts the pages made for it, from 1. */
   referenceFor(attemptId: string, ordinal: number): string;

@@ -61,7 +61,7 @@ export async function readRehearsedPayment(deps: Pick<PaymentDeps, 'db'>, id: st
 export async function rehearsePayment(deps: PaymentDeps, id: string, outcome: Outcome): Promise<void> {
   const attempt = await requireAttempt(deps, id);
   if (!isOpen(attempt.status)) return;
-  if (outcome === 'fail') await settlePayment(deps, attempt, { kind: 'failed', providerStatus: 'declined' });
+  if (outcome === 'fail') await settlePayment(deps, attempt, { kind: 'failed' });
   else if (outcome === 'cancel') await settlePayment(deps, attempt, { kind: 'cancelled' });
   else
     await settlePayment(deps, attempt, {

@@ -158,9 +158,8 @@ describe('the operator’s commands', () => {
   });
 
   test('list jobs with their state, and let failed ones run again', async () => {
-    const task = { name: 'test_job' };
-    for (const key of ['one', 'two', 'three'])
-      await enqueue(service.deps.db, task, { id: key }, { key, maxAttempts: 3 });
+    const task = { name: 'test_job', maxAttempts: 3 };
+    for (const key of ['one', 'two', 'three']) await enqueue(service.deps.db, task, { id: key }, { key });
     await query("UPDATE jobs SET attempts = 3, last_error = 'test_job failed: Error' WHERE key IN ('one', 'two')", []);
     const listed = await run('jobs', 'list', '--task', 'test_job', '--state', 'failed', '--json');
     const failed: { id: string }[] = JSON.parse(listed.stdout);

@@ -164,8 +164,8 @@ function connect({ baseUrl = 'http://127.0.0.1:9', timeoutMs = 10_000 }: Adapter
     const order = await ask(orderSchema, credentials, '/read', { order: handle.page['order'] });
     if (order.status === 'paid') return { kind: 'paid', payment: paymentOf(order) };
     if (order.status === 'returned') return { kind: 'reversed', cause: 'refund', payment: paymentOf(order) };
-    if (order.status === 'refused') return { kind: 'failed', providerStatus: order.status };
-    return { kind: 'unpaid', providerStatus: order.status, refused: false };
+    if (order.status === 'refused') return { kind: 'failed' };
+    return { kind: 'unpaid', refused: false };
   };
   const readRefund = async (credentials: ProviderCredentials, refundId: string): Promise<RefundResult> => {
     const { status } = await ask(orderSchema, credentials, '/read', { order: refundId });
@@ -175,7 +175,6 @@ function connect({ baseUrl = 'http://127.0.0.1:9', timeoutMs = 10_000 }: Adapter
     yield* await ask(z.array(orderSchema), credentials, '/orders');
   }
   return {
-    name: NAME,
     money: MONEY,
     referenceFor: (attemptId) => attemptId,
     attemptOfReference: (reference) => (isAttemptId(reference) ? reference : null),
