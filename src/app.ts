@@ -62,10 +62,7 @@ import { webhookMessages } from './webhook-messages.ts';
 const EVENT = '/voting-events/:idOrCode';
 const PUBLIC_EVENT = '/public/voting-events/:idOrCode';
 
-/**
- * Creates the Hono app. The middlewares are in the order in which refusals take precedence (completions 1.6), the routers in the
- * order of the API reference. The event in the path, the Idempotency-Key and the body are checked in the route of each operation.
- */
+/** Middlewares stand in the order in which refusals take precedence (completions 1.6), routers in the reference's. */
 export function createApp(
   deps: Deps,
   rateLimiter: RateLimiter,

@@ -7,10 +7,7 @@ import type { Readings } from '#src/server/metrics.ts';
 import type { WitnessPlace } from '#src/service-log/ask-witness.ts';
 import { readWitnessLag } from './service-log/ask-witnesses.ts';
 
-/**
- * Reads the metrics that only the database has. The cost of each depends on pending rows, not on the size of the database.
- * @param jobs all kinds of jobs, so that kinds without pending or failed jobs are reported as 0
- */
+/** Figures that only the database has. @param jobs all kinds, so that kinds without pending or failed jobs show 0 */
 export async function readFigures(
   db: Database,
   jobs: readonly Pick<AnyJob, 'name' | 'group'>[],

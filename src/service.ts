@@ -183,10 +183,7 @@ function createMailer({ smtpUrl, ...config }: Config, log: Log, now: () => numbe
   return feed === undefined ? files : keepMails(files, feed, now);
 }
 
-/**
- * Whether each process listens on the port with its own socket, and the kernel distributes connections. Otherwise Node's first process
- * accepts all connections and passes them on; a connection passed to a process that is being killed never gets a response.
- */
+/** Whether each process has its own socket. If the first passes connections on, those to a dying process are lost. */
 export function sharesPortInKernel(port: number): boolean {
   return process.platform === 'linux' && port !== 0;
 }
@@ -199,10 +196,7 @@ function shareMetrics(registry: Registry): void {
 
 export interface Service {
   readonly port: number;
-  /**
-   * Fails `/health`, then stops accepting, finishes running requests, returns jobs to the queue, closes the pools (completions 9.6).
-   * @param drainMs how long to accept requests after the failure report, so that a proxy notices it; 0 by default
-   */
+  /** Fails `/health`, then stops as completions 9.6 says. @param drainMs for proxies to notice the failure; none: 0 */
   stop(drainMs?: number): Promise<void>;
   /** Resolves with a reason, in one line, once another build is to serve the database and this one must stop. */
   readonly replaced: Promise<string>;

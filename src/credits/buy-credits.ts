@@ -17,10 +17,7 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { findQuadraticPosition, NO_OFFER, priceOf } from './offer.ts';
 import { type CreditCheckout, listBalances, viewBalance } from './quadratic-credits.ts';
 
-/**
- * The first call of a credit purchase (contract, "Quadratic credit checkout body").
- * @throws ApiError 422 for a position that sells no credits, or for credits or a tier that are not offered; 403 outside of the event's time
- */
+/** @throws ApiError 422 for a position, credits or tier that is not offered; 403 outside of the event's time */
 export async function startCreditPurchase(
   deps: CheckoutDeps,
   definition: BallotDefinition,

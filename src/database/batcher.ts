@@ -47,10 +47,7 @@ const refuseThese =
     for (const { reject } of rows) reject(fault);
   };
 
-/**
- * Group commit: rows of a lane that arrive while a statement runs share the next statement, and so one wait for the disk. There is no
- * timer: a row that arrives alone runs at once. Callers get their outcome only after the commit.
- */
+/** Group commit: rows that arrive while a statement runs share the next. There is no timer: a lone row runs at once. */
 export class Batcher<Row, Outcome> {
   readonly #options: BatchOptions<Row, Outcome>;
   /** Queued rows by lane, in insertion order: the first lane that is not busy is next. */

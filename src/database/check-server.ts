@@ -125,10 +125,7 @@ async function checkStandby(client: pg.Client, isRequired: boolean): Promise<Fin
 const pidOf = async (client: pg.Client): Promise<number | undefined> =>
   (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid;
 
-/**
- * Detects a pooler in transaction mode, which lends a server connection per transaction: two open connections then share a server
- * process, or one changes its process. A server, or a pooler in session mode, never shows that.
- */
+/** Detects a pooler in transaction mode: two connections share a server process, or one changes its process. */
 const checkPooler = (first: pg.Client, url: string): Promise<Finding> =>
   lookAt(url, async (second) => {
     const before = await pidOf(first);
@@ -230,10 +227,7 @@ export const checkServer = (url: string, now: () => number, requireStandby = fal
     return findings;
   });
 
-/**
- * Checks that committed votes still survive a power cut and, with `requireStandby`, the loss of the server, because settings and standbys
- * can change while the service runs. Otherwise raises the alarm `database_not_durable` or `no_standby`.
- */
+/** Settings and standbys can change while the service runs: raises `database_not_durable` or `no_standby`. */
 export async function lookAtDurability(pool: pg.Pool, log: Log, requireStandby: boolean): Promise<void> {
   const settings = await listUnsafeSettings(pool);
   if (settings.length > 0)

@@ -123,10 +123,7 @@ export function violatedConstraint(fault: unknown): string | undefined {
   return undefined;
 }
 
-/**
- * Runs one transaction on a connection of the pool, which is always released. Drizzle's own `transaction` never releases it if
- * `begin` fails, as on a connection that was just lost: a few such failures use up the pool.
- */
+/** Drizzle's own `transaction` never releases the connection if `begin` fails: a few such failures use up the pool. */
 async function onceInTransaction<T>(
   { $client }: Database,
   work: (tx: Transaction) => Promise<T>,

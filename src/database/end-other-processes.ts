@@ -34,10 +34,7 @@ async function terminate(client: pg.Client, pids: readonly number[]): Promise<nu
   }
 }
 
-/**
- * Asks the processes of other builds to end, then terminates their remaining database sessions. Afterwards no session of another
- * build can write: none is left, and a new session first reads the schema number, which refuses it.
- */
+/** Ends the processes of other builds, or their sessions. A new session reads the schema number, and is refused. */
 export async function endOtherProcesses(client: pg.Client, say: (line: string) => void): Promise<void> {
   await client.query(`UPDATE schema_number SET next = ${SCHEMA.number}; NOTIFY schema_number_changed`);
   const asked = (await listSessions(client)).length;

@@ -181,11 +181,7 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
 const readStateOf = (databaseUrl: string): Promise<SchemaState> =>
   withClient({ connectionString: databaseUrl, application_name: 'check of voting-service' }, readSchemaState);
 
-/**
- * What an operator's `migrate` would do: the schema numbers, what is lacking in one line, and the names of the migrations and
- * functions that it would apply, in order.
- * @throws SchemaRefused if `migrate` would refuse
- */
+/** What `migrate` would do, as names in order. @throws SchemaRefused if it would refuse */
 export async function listPending(databaseUrl: string) {
   const state = await readStateOf(databaseUrl);
   const { schema, pending, empty, functions } = state;

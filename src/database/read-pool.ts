@@ -19,10 +19,7 @@ const LOOK_MS = 500;
 const REST_MS = 1_000;
 const SERIALIZATION_FAILURE = '40001';
 
-/**
- * Identifies cluster and database, because WAL positions are comparable only within one cluster and one timeline: after a promotion, an
- * asynchronous standby may be ahead of the new primary, with commits that were lost.
- */
+/** WAL positions compare within one cluster and timeline: after a promotion, a copy may be ahead by lost commits. */
 const PLACE = "(SELECT system_identifier FROM pg_control_system()) || ' ' || current_database()";
 const WRITER = `SELECT ${PLACE} AS place, pg_current_wal_flush_lsn()::text AS lsn,
   left(pg_walfile_name(pg_current_wal_flush_lsn()), 8) AS timeline`;

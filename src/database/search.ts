@@ -1,10 +1,7 @@
 import { and, type Column, gte, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { isShortSearch } from '#src/platform/text.ts';
 
-/**
- * The condition of a list's `search` (completions 3): one of the columns contains the text, or a word that begins with it if the text has
- * fewer than three characters. `fold_text` normalises both sides. Undefined without a search.
- */
+/** A column holds the text or, below three characters, a word that begins with it (completions 3). */
 export function holdsText(search: string | undefined, ...columns: readonly SQLWrapper[]): SQL | undefined {
   if (search === undefined || search === '') return undefined;
   if (!isShortSearch(search)) {

@@ -77,11 +77,7 @@ async function copyBinaries(source: string, target: string): Promise<void> {
   await rename(draft, target);
 }
 
-/**
- * The binaries that `user` can run: those of `node_modules`, or, if the user cannot enter the checkout or the package was
- * installed without its scripts, a copy in the home (60 MB, made once for a version).
- * The caller holds the home's lock.
- */
+/** Binaries that `user` can run: of `node_modules`, else a copy in the home (60 MB). The caller has locked the home. */
 export async function prepareBinaries(home: string, user: ServerUser | undefined): Promise<Binaries> {
   const source = packageFolder();
   const packaged = binariesIn(path.join(source, 'native'));

@@ -151,11 +151,7 @@ export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): P
 const waitMs = (owner: Owner | undefined): number =>
   owner?.purpose === 'service' ? STARTING_SERVICE_WAIT_MS : LOCK_WAIT_MS;
 
-/**
- * The embedded database for a command: the running service's, or one started for this command, which `stop` ends. Waits
- * 30 seconds for a starting service, and 5 seconds for another command.
- * @throws EmbeddedDatabaseInUse after that time.
- */
+/** The running service's database, or one started for this command. @throws EmbeddedDatabaseInUse after a wait */
 export async function connectEmbeddedDatabase(dataDir: string): Promise<EmbeddedDatabase> {
   const folder = path.resolve(dataDir);
   const silent = () => undefined;

@@ -14,11 +14,7 @@ function hopAddress(hop: string): string | undefined {
   return countedAddress(bracketed ?? plain ?? hop);
 }
 
-/**
- * The address by which a request is counted: the hop of X-Forwarded-For that the configured number of proxies vouches for.
- * All spellings of one address give the same text.
- * @throws ApiError `bad_request` for a hop that is no address: the proxies are not as configured
- */
+/** The hop of X-Forwarded-For that our proxies vouch for, in one spelling. @throws ApiError 400 if it is no address */
 export function addressOf(direct: string, forwarded: string | undefined, trustProxy: number): string {
   const own = countedAddress(direct) ?? direct;
   if (trustProxy === 0 || forwarded === undefined) return own;

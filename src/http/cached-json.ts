@@ -9,10 +9,7 @@ const decompress = promisify(gunzip);
 /** In bytes: a shorter answer fits into one packet without compression. */
 const WORTH_COMPRESSING = 1_400;
 
-/**
- * A JSON answer that is made once and sent many times, with an ETag for conditional requests. From the first compressed answer
- * on, it keeps the compressed bytes only: the 256 orders of a long ballot take 10 MB instead of 80 MB.
- */
+/** JSON made once and sent often, with an ETag. From the first compressed answer on, only compressed bytes are kept. */
 export class CachedJson {
   /** Weak, because the plain and the compressed answer share it. */
   readonly etag: string;

@@ -35,10 +35,7 @@ interface RoleHolder {
   readonly role: Role;
 }
 
-/**
- * The role that a route needs if it declares none: editor for changes, viewer for reads. Voting is a change, so that the vote
- * key of a viewer's account cannot cast. An operation that an observe key may call counts as a read.
- */
+/** Editor for changes, viewer for reads. Voting is a change; what an observe key may call counts as a read. */
 export function roleFor(scope: Scope | readonly Scope[] | 'any' | 'none', method: string): Role {
   const scopes = [scope].flat();
   if (scopes.includes('write')) return 'editor';

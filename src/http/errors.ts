@@ -77,10 +77,7 @@ export interface TraceableRequest extends ObservedRequest {
   readonly untraced: boolean;
 }
 
-/**
- * Counts a request and writes its one log line, refused or not. The line has these fields only: no target, body, header or
- * value. A field is missing if it was unknown when the request was answered: a refused key has no account.
- */
+/** Counts a request and writes its one log line, of these fields only: no target, body, header or value. */
 export function logRequest(log: Log, observe: (request: TraceableRequest) => void): MiddlewareHandler<Env> {
   return async (c, next) => {
     const startedAt = performance.now();

@@ -100,10 +100,7 @@ const FROM_ADDRESS = 'Too many requests from this address.';
 const takeFromAddress = (rateLimiter: RateLimiter, address: string | undefined): number | undefined =>
   rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, monotonicMs(), OPEN_BURST).retryAfterSeconds;
 
-/**
- * Limits requests by key, and requests without a key by address. Many voters share a log key, so its requests are limited by
- * address too: one voter cannot exhaust the quota of all. @throws ApiError 429 `rate_limited`
- */
+/** Limits keys, or addresses without a key; log keys by both, as many voters share one. @throws ApiError 429 */
 export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
   return (c, next) => {
     const { scope, unlimited, requestsPerMinute: own, operationId } = c.get('operation');

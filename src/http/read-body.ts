@@ -103,10 +103,7 @@ const turns = new LoopTurns();
 
 type JsonContext = RequestContext & { set(name: 'json', json: JsonBody | undefined): void };
 
-/**
- * The JSON object of the request, read once; undefined if none was sent and the operation takes no body.
- * @throws ApiError `validation_error` for malformed JSON; 429 if the account has too many changes or bytes under way
- */
+/** The JSON object, read once; undefined if none was sent nor is taken. @throws ApiError `validation_error`; 429 */
 export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined> {
   const known = c.get('json');
   if (known !== undefined) return known;

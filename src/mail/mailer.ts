@@ -182,11 +182,7 @@ export const MAIL_ATTEMPTS = 18;
 /** Final outcomes of a mail; all others are thrown as errors. */
 export type MailOutcome = 'sent' | 'recipient_refused';
 
-/**
- * Sends the mail of a job. All attempts use the same Message-ID, so that receivers recognise a repeat after an attempt with an
- * unknown outcome.
- * @throws GivenUp if the server refuses the mail permanently, MailFault if a retry may help
- */
+/** All attempts of a job have one Message-ID. @throws GivenUp if refused permanently, MailFault if a retry may help */
 export async function deliverMail(
   { mailer, secrets }: { readonly mailer: Mailer; readonly secrets: Secrets },
   run: JobRun,

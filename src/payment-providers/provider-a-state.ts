@@ -110,11 +110,7 @@ interface SessionReading {
   readonly disputedIntentId: string | null;
 }
 
-/**
- * Reads a Checkout Session. The payment status takes precedence over the page's status, because money for a page that has
- * expired since is still money.
- * @throws PaymentProviderUnavailable if the answer does not match the schema
- */
+/** Money for a page that has expired is still money: its status comes first. @throws PaymentProviderUnavailable */
 export function readSession(answer: unknown): SessionReading {
   const session = readAnswer(sessionSchema, answer);
   const intent = intentOf(session);

@@ -66,10 +66,7 @@ function parsedOrNull(text: string): unknown {
   }
 }
 
-/**
- * The paid amount without the provider's fees. If the payer pays the fees, `amount` includes them, and `requested_amount` is the
- * price. If the surplus exceeds the fees, the result is `amount`, which does not match the price.
- */
+/** The amount without the fees that the payer paid. A surplus above the fees stays, so that it matches no price. */
 function paidAmount({ amount, requested_amount: requested, fees }: Transaction): number {
   const surplus = amount - (requested ?? amount);
   return surplus > 0 && surplus <= (fees ?? 0) ? amount - surplus : amount;
@@ -108,11 +105,7 @@ export const grossOf = (answer: unknown): number => readAnswer(transactionSchema
 /** The ID of an object in a list; the object itself if it has none. */
 export const identityOf = (listed: unknown): unknown => z.object({ id: idSchema }).safeParse(listed).data?.id ?? listed;
 
-/**
- * Reads a transaction from `verify`. A failed transaction may still be paid, because the payer can try another card on the same
- * page until `LONGEST_PAGE_MS` is over.
- * @throws PaymentProviderUnavailable if the answer does not match the schema
- */
+/** A failed transaction may be paid by another card until `LONGEST_PAGE_MS`. @throws PaymentProviderUnavailable */
 export function readTransaction(answer: unknown, nowMs: number): ProviderState {
   const transaction = readAnswer(transactionSchema, answer);
   const { status } = transaction;

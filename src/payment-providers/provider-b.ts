@@ -178,10 +178,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     return readRefundObject(await http.call({ method: 'POST', path: '/refund', secretKey, body }));
   }
 
-  /**
-   * The provider has no idempotency keys, but refuses to refund more than was paid, so a retry is safe. After a refusal the
-   * existing refunds show whether the money is already on its way, or a part of it was refunded before.
-   */
+  /** No idempotency keys, but never more than was paid: a retry is safe. After a refusal, existing refunds count. */
   async function refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
     const refused = await askRefund(credentials, request).catch(refundRefusal);
     if (refused.kind !== 'refused') return refused;

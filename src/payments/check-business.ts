@@ -67,11 +67,7 @@ export async function planBusinessCheck(
 /** Shortest time between two checks of an account that follow refusals by the provider. */
 const CHECKED_EVERY_MS = MINUTE_MS;
 
-/**
- * Calls a provider for a business. After a refusal that may concern the account, asks the provider about the account itself:
- * only that answer can make the business unready (completions 1.6).
- * @throws what the provider's adapter throws
- */
+/** Calls a provider. After a refusal that may concern the account, asks about it: only that can make it unready. */
 export async function askBusiness<T>(
   deps: CheckDeps,
   business: PaymentBusiness,

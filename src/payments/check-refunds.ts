@@ -133,10 +133,7 @@ async function apply(deps: PaymentDeps, ref: AttemptRef, payment: BackPayment, f
   });
 }
 
-/**
- * Handles refunded money that returned to the merchant because the payer's card or account did not accept it. The service does not
- * retry: the refund would fail again, or double what a person pays by other means.
- */
+/** Refunded money came back from the payer's bank. It is not retried: that would fail again, or pay twice. */
 async function markFailed(
   tx: Transaction,
   deps: PaymentDeps,

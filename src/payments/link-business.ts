@@ -42,10 +42,7 @@ export const findLinked = async (
 
 type LinkDeps = Pick<PaymentDeps, 'secrets' | 'ids' | 'clock'>;
 
-/**
- * Links a payment business to an event; a repeated call gets the same answer (completions 3, rule 5).
- * @throws ApiError 404 for a business that the event's account does not have; 422 if it cannot take a price of the event
- */
+/** @throws ApiError 404 for a business of another account; 422 if it cannot take a price of the event */
 export async function linkBusiness(
   tx: Transaction,
   deps: LinkDeps,

@@ -8,10 +8,7 @@ import { type AttemptBackground, type PaymentAttempt, viewAttempt, viewOrganizer
 import type { PaymentDeps } from './payment-deps.ts';
 import { listRefunds } from './refund-payment.ts';
 
-/**
- * Reads a payment; while it is unpaid, its provider is asked first, at most every two seconds (completions 7.2).
- * If the provider is unavailable, answers with the stored state. @throws ApiError `not_found`; 403 `payment_unavailable`
- */
+/** Asks the provider first, at most every two seconds, while unpaid. @throws ApiError 404; 403 `payment_unavailable` */
 export async function readPayment(deps: PaymentDeps, votingEventId: string, id: string): Promise<Answer> {
   return ok(viewAttempt(deps.secrets, await findUpToDate(deps, votingEventId, id)));
 }

@@ -22,10 +22,7 @@ const AT_ONCE = 4;
 /** Time limit of one run; runs begin every minute. */
 const RUN_MS = 40 * SECOND_MS;
 
-/**
- * Checks the due attempts that are neither fulfilled nor ended: asks the provider about unpaid attempts, and fulfils or refunds
- * paid attempts that no second call fulfils. Finds payments that no webhook and no request has reported.
- */
+/** Asks about due attempts that are unpaid, and fulfils or refunds paid attempts that no second call fulfils. */
 export async function reconcilePayments(deps: PaymentDeps): Promise<void> {
   const until = monotonicMs() + RUN_MS;
   for (;;) {

@@ -158,10 +158,7 @@ async function createAttempt(
   return attempt;
 }
 
-/**
- * Ends a visitor's earlier attempts, so that a new attempt can reserve the same credits (completions 4.10). First closes the pages
- * at the provider, so that no payer pays there. An attempt that is paid or cannot be closed keeps its credits.
- */
+/** Ends earlier attempts that reserve the same credits (completions 4.10). Their pages are closed first. */
 async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: string): Promise<void> {
   for (const attempt of await listHolding(deps.db, votingEventId, visitorId)) {
     if (attempt.rehearsal) {

@@ -30,11 +30,7 @@ export const csvLine = (cells: readonly string[]): string => `${cells.join(',')}
 
 const ROWS_AT_ONCE = 500;
 
-/**
- * A CSV file with a header line, in the order of the rows' IDs. It begins with a byte order mark, because spreadsheets would
- * otherwise read names as Latin-1.
- * @param readAfter returns up to `limit` rows with IDs greater than `after`, which is empty at first
- */
+/** A CSV file in the order of IDs, after a byte order mark for spreadsheets. @param readAfter as in `inPages` */
 export async function* csvById<Row extends { readonly id: string }>(
   head: readonly string[],
   readAfter: (after: string, limit: number) => Promise<readonly Row[]>,

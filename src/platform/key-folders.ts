@@ -30,10 +30,7 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/**
- * Small secret files with copies in several folders, readable by their owner only (mode 0600). In each folder a file is complete
- * or absent, never partial. Writes and removals are synced to the disk before the call returns.
- */
+/** Small secret files (mode 0600), copied to several folders: complete or absent, and synced before a call returns. */
 export class KeyFolders {
   readonly main: string;
   readonly copies: readonly string[];

@@ -8,10 +8,7 @@ let used = STOCK_BYTES;
 /** Memory for a key, which can be wiped. A small `Buffer.alloc` lies in the heap: garbage collection moves it and leaves a copy. */
 export const makeClearable = (bytes: number): Buffer<ArrayBuffer> => Buffer.from(new ArrayBuffer(bytes));
 
-/**
- * Random bytes of the system, fetched 4 KiB at a time: a fetch of a few bytes costs as much, and a cast takes random bytes four
- * times. Returned bytes are wiped from the stock, so that no later fault can expose them.
- */
+/** Random bytes of the system, fetched 4 KiB at a time: a small fetch costs as much. Returned bytes are wiped here. */
 export function takeRandomBytes(count: number): Buffer<ArrayBuffer> {
   if (count > STOCK_BYTES) return randomFillSync(Buffer.alloc(count));
   if (used + count > STOCK_BYTES) {

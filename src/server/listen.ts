@@ -34,10 +34,7 @@ export const HTTP_SERVER_OPTIONS = {
   requireHostHeader: false,
 } as const satisfies ServerOptions;
 
-/**
- * Listening sockets of a port that may be shared (`reusePort`). Node accepts one connection per socket and loop iteration: with one
- * socket and iterations of 20 ms, some hundred connections a second starve all others.
- */
+/** Sockets of a shared port. Node accepts one connection per socket and loop iteration: a burst needs several. */
 const SOCKETS = 16;
 /** Connections that the kernel queues for each socket. With Node's default of 511, connections of a burst are reset or delayed. */
 const BACKLOG = 4_096;

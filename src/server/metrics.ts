@@ -67,10 +67,7 @@ const PREFIX = 'voting_';
 
 type Names<Figure> = { [Name in keyof Readings]: Readings[Name] extends Figure ? Name : never }[keyof Readings];
 
-/**
- * Name, help text, aggregation over several processes, and the reading. Figures of the database are the same in every process of a
- * machine, so the aggregate is their maximum; figures of a process itself are added.
- */
+/** Name, help, aggregation, reading. Figures of the database are the same in each process (max); others are added. */
 const GAUGES: readonly (readonly [name: string, help: string, together: 'max' | 'sum', figure: Names<number>])[] = [
   ['database_pool_waiting', 'Requests that wait for a connection', 'sum', 'poolWaiting'],
   ['mails_oldest_seconds', 'Since when a mail is asked for and not sent', 'max', 'oldestMailSeconds'],

@@ -176,10 +176,7 @@ async function record(
   await recordChange(tx, deps, { accountId, votingEventId, keyId: caller.keyId, action, resource, after });
 }
 
-/**
- * Hides the endpoints of a voting event under deletion from lists and from the plan's limit. They still receive the
- * message about the deletion and about later refunds, and `forgetDeliveries` deletes them after 14 days.
- */
+/** Hides a deleted event's endpoints. They receive late messages until `forgetDeliveries` deletes them, in 14 days. */
 export async function retireEndpoints(tx: Transaction, votingEventId: string, nowMs: number): Promise<void> {
   await tx.update(webhookEndpoints).set({ retiredAt: nowMs }).where(eq(webhookEndpoints.votingEventId, votingEventId));
 }

@@ -42,10 +42,7 @@ const BREATH_MS = 2;
 const FAULT_PAUSE_MS = SECOND_MS;
 const UNNOTED_PAUSE_MS = 5 * SECOND_MS;
 
-/**
- * Sends due deliveries until it is stopped. One sender at a time holds an endpoint, so that its limit of ten concurrent
- * deliveries applies across all processes. Within a process every endpoint has its own queue, and queues take turns.
- */
+/** Sends due deliveries. One sender holds an endpoint, so that its limit holds across processes; queues take turns. */
 export class WebhookSender {
   readonly #deps: DeliverDeps;
   readonly #poster: Poster;

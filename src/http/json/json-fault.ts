@@ -237,10 +237,7 @@ class FaultSearch {
   }
 }
 
-/**
- * Finds why a text is not a strict JSON object: bad syntax, a duplicate name, too deep, too many values, a NUL character,
- * half of a surrogate pair, a number that cannot be stored exactly. Stops after as many faults as an answer lists.
- */
+/** Finds why a text is not a strict JSON object, up to as many faults as an answer lists. */
 export function findJsonFaults(text: string, maxValues = MAX_VALUES): JsonFaults {
   const search = new FaultSearch(text, maxValues);
   try {

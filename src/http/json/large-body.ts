@@ -34,11 +34,7 @@ interface Head extends Pick<JsonBody, 'digest'> {
   readonly judged: Judged;
 }
 
-/**
- * Parses and validates a body in a thread: thirty megabytes take a second, and other requests go on meanwhile. The result is
- * assembled entry by entry, with pauses for the event loop.
- * @throws ApiError `validation_error`, as `parseJsonBody`
- */
+/** Parses and validates in a thread: 30 MB take a second. Assembles with pauses. @throws ApiError as `parseJsonBody` */
 export async function readLargeBody(
   threads: ThreadPool,
   account: string,

@@ -108,10 +108,7 @@ function isKeepableNumber(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
 }
 
-/**
- * Checks a parsed value, and stops at the first part that the service could not store. It counts the field names: if the
- * text has more, it holds a duplicate. The recursion is bounded, because `outlineOf` bounds the text's depth.
- */
+/** Stops at the first part that cannot be stored. Counts field names: if the text has more, it holds a duplicate. */
 class JsonChecker {
   names = 0;
   values = 0;
