@@ -144,7 +144,7 @@ async function markFailed(
   const at = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   const { amountMinor, currency } = attempt;
   // A refund that the merchant made at the provider has no row yet.
-  await insertRefund(tx, { ...at, reference, amountMinor, currency });
+  await insertRefund(tx, { ...at, reference, amountMinor, currency, status: 'due' });
   await moveRefund(tx, at, 'failed', { refundId }, [...OWED, 'refunded']);
   const nowMs = await readNow(tx);
   const isLive = attempt.status === 'fulfilled' || attempt.status === 'succeeded';

@@ -41,7 +41,7 @@ import {
   viewOrganizerAttempt,
 } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { listBackgrounds, NO_BACKGROUND, readOrganizerPayment } from './read-payment.ts';
+import { readBackgrounds, readOrganizerPayment } from './read-payment.ts';
 
 const COLUMNS = [
   ...(['id', 'votingEventId', 'purpose', 'status', 'endReason', 'provider', 'currency', 'amountMinor'] as const),
@@ -60,8 +60,8 @@ const writePaymentsCsv = (db: Database, scope: AttemptScope): AsyncGenerator<str
     [...COLUMNS, ...BACKGROUND_COLUMNS],
     async (after, limit) => {
       const rows = await listAttemptsAfter(db, scope, after, limit);
-      const backgrounds = await listBackgrounds(db, rows);
-      return rows.map((row, index) => ({ ...row, background: backgrounds[index] ?? NO_BACKGROUND }));
+      const backgroundOf = await readBackgrounds(db, rows);
+      return rows.map((row) => ({ ...row, background: backgroundOf(row) }));
     },
     ({ background, ...row }) => {
       const refund = refundOf(row, background);
@@ -75,8 +75,8 @@ const writePaymentsCsv = (db: Database, scope: AttemptScope): AsyncGenerator<str
 
 async function listNewestPayments(db: Database, scope: AttemptScope, query: z.output<typeof listPaymentsQuery>) {
   const found = await listAttempts(db, scope, query);
-  const backgrounds = await listBackgrounds(db, found.rows);
-  const shown = found.rows.map((row, index) => viewListedAttempt(row, backgrounds[index] ?? NO_BACKGROUND));
+  const backgroundOf = await readBackgrounds(db, found.rows);
+  const shown = found.rows.map((row) => viewListedAttempt(row, backgroundOf(row)));
   return listNewest(found, shown.reverse());
 }
 
@@ -216,8 +216,8 @@ function addLists<Target>(
 }
 
 async function viewChanged(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt) {
-  const [background = NO_BACKGROUND] = await listBackgrounds(tx, [attempt]);
-  return viewOrganizerAttempt(deps.secrets, attempt, background);
+  const backgroundOf = await readBackgrounds(tx, [attempt]);
+  return viewOrganizerAttempt(deps.secrets, attempt, backgroundOf(attempt));
 }
 
 const by = (c: { get(name: 'caller'): { readonly keyId: string } }) => ({ keyId: c.get('caller').keyId });

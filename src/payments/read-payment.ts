@@ -16,26 +16,23 @@ export async function readPayment(deps: PaymentDeps, votingEventId: string, id: 
 /** As `readPayment`, for the organizer. @throws ApiError `not_found`; 403 `payment_unavailable` */
 export async function readOrganizerPayment(deps: PaymentDeps, votingEventId: string, id: string): Promise<Answer> {
   const attempt = await findUpToDate(deps, votingEventId, id);
-  const [background = NO_BACKGROUND] = await listBackgrounds(deps.db, [attempt]);
-  return ok(viewOrganizerAttempt(deps.secrets, attempt, background));
+  const backgroundOf = await readBackgrounds(deps.db, [attempt]);
+  return ok(viewOrganizerAttempt(deps.secrets, attempt, backgroundOf(attempt)));
 }
 
-/** Default background of an attempt, used if none was read. */
-export const NO_BACKGROUND: AttemptBackground = { livemode: true, refunds: [] };
-
-/** The live mode and the refunds of each attempt, in the order of the attempts. */
-export async function listBackgrounds(
+/** The live mode and the refunds of each of these attempts. */
+export async function readBackgrounds(
   executor: Executor,
   attempts: readonly PaymentAttempt[],
-): Promise<AttemptBackground[]> {
+): Promise<(attempt: PaymentAttempt) => AttemptBackground> {
   const businessIds = [...new Set(attempts.map(({ paymentBusinessId }) => paymentBusinessId))];
   const refunds = Map.groupBy(await listRefunds(executor, attempts), ({ attemptId }) => attemptId);
   const found = await Promise.all(businessIds.map((id) => findBusinessEver(executor, id)));
   const livemodes = new Map(found.map((business) => [business?.id, business?.livemode]));
-  return attempts.map(({ id, paymentBusinessId }) => ({
+  return ({ id, paymentBusinessId }) => ({
     livemode: livemodes.get(paymentBusinessId) ?? true,
     refunds: refunds.get(id) ?? [],
-  }));
+  });
 }
 
 async function findUpToDate(deps: PaymentDeps, votingEventId: string, id: string): Promise<PaymentAttempt> {

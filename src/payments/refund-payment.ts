@@ -35,10 +35,10 @@ function at(ref: RefundRef) {
 /** Stores a refund that was made at the provider without a request of the service. @returns false if it was stored before */
 export async function insertRefund(
   executor: Executor,
-  row: RefundRef & { readonly reference: string; readonly amountMinor: number; readonly currency: string },
+  row: RefundRef & Pick<Refund, 'reference' | 'amountMinor' | 'currency' | 'status'>,
 ): Promise<boolean> {
-  const due = { ...row, status: 'due', createdAt: sql`${nowMs}`, updatedAt: sql`${nowMs}` } as const;
-  return (await executor.insert(paymentRefunds).values(due).onConflictDoNothing()).rowCount === 1;
+  const made = { ...row, createdAt: sql`${nowMs}`, updatedAt: sql`${nowMs}` };
+  return (await executor.insert(paymentRefunds).values(made).onConflictDoNothing()).rowCount === 1;
 }
 
 export const findRefund = (executor: Executor, ref: RefundRef): Promise<Refund | undefined> =>

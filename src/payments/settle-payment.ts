@@ -138,14 +138,21 @@ const paidBy = (payment: ProviderPayment, nowMs: number) => ({
   paidMinor: payment.amountMinor,
 });
 
-/** Stores the refund of a duplicate payment that the service did not know, so that a late report of the payment causes no second refund. */
-async function noteForeign(tx: Transaction, attempt: PaymentAttempt, payment: ProviderPayment): Promise<void> {
-  const { providerPaymentId, reference } = payment;
-  const { votingEventId, id: attemptId, amountMinor, currency } = attempt;
-  const ref = { votingEventId, attemptId, providerPaymentId };
-  if (await insertRefund(tx, { ...ref, reference: reference ?? '', amountMinor, currency }))
-    await moveRefund(tx, ref, 'refunded', {});
-}
+/** Stores the refund of a payment that the service did not know: a late report of it causes no second refund. @returns false if known */
+const noteForeign = (
+  tx: Transaction,
+  { votingEventId, id: attemptId, amountMinor, currency }: PaymentAttempt,
+  { providerPaymentId, reference }: ProviderPayment,
+): Promise<boolean> =>
+  insertRefund(tx, {
+    votingEventId,
+    attemptId,
+    providerPaymentId,
+    reference: reference ?? '',
+    amountMinor,
+    currency,
+    status: 'refunded',
+  });
 
 /** Handles a payment that differs from the request: it buys nothing, and a person has to look at it. */
 async function alarm(
@@ -188,27 +195,19 @@ async function applyReversed(
   }
   if ((await mismatchOf(tx, deps, attempt, payment)) !== null) return;
   if (attempt.status === 'fulfilled') {
-    if (attempt.providerPaymentId !== providerPaymentId) return noteForeign(tx, attempt, payment);
-    if (attempt.reversedAt !== null) return;
+    const isForeign = attempt.providerPaymentId !== providerPaymentId;
+    if (isForeign) await noteForeign(tx, attempt, payment);
+    if (isForeign || attempt.reversedAt !== null) return;
     await takeBack(tx, deps, attempt, 'provider');
     await noteOnAttempt(tx, attempt, { reversedAt: nowMs, attentionAt: null, updatedAt: nowMs });
     await recordPayment(tx, deps, { ...attempt, reversedAt: nowMs, updatedAt: nowMs }, 'reversed');
     return;
   }
   if (attempt.status === 'failed' || attempt.status === 'cancelled') {
-    // The service learns of the payment and its refund together: stores the refund, so that a late report causes no second one.
-    const row = {
-      ...refund,
-      reference: payment.reference ?? '',
-      amountMinor: attempt.amountMinor,
-      currency: attempt.currency,
-    };
-    if (await insertRefund(tx, row)) {
-      if (attempt.providerPaymentId === null) await noteOnAttempt(tx, attempt, paidBy(payment, nowMs));
-      await moveRefund(tx, refund, 'refunded', {});
-      await markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
-    }
-    return;
+    // The service learns of the payment and its refund together.
+    if (!(await noteForeign(tx, attempt, payment))) return;
+    if (attempt.providerPaymentId === null) await noteOnAttempt(tx, attempt, paidBy(payment, nowMs));
+    return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   }
   const ended = await moveAndRecord(tx, deps, attempt, 'cancelled', {
     ...(attempt.providerPaymentId === null ? paidBy(payment, nowMs) : { providerPaymentId }),
