@@ -10,15 +10,13 @@ import {
   paragraphFault,
   rawTextFault,
 } from '#src/platform/text.ts';
+import { isObject } from './json/strict-json.ts';
 
 /** Runs a check of a whole list even if some entries have the wrong form, so that one answer names all faults. */
 export const BESIDE_FAULTY_ENTRIES = { when: ({ value }: z.core.ParsePayload): boolean => Array.isArray(value) };
 
 /** Runs a check of a whole object even if some fields have the wrong form, so that one answer names all faults. */
-export const BESIDE_FAULTY_FIELDS = {
-  when: ({ value }: z.core.ParsePayload): boolean =>
-    typeof value === 'object' && value !== null && !Array.isArray(value),
-};
+export const BESIDE_FAULTY_FIELDS = { when: ({ value }: z.core.ParsePayload): boolean => isObject(value) };
 
 /** Adds an issue for each entry that repeats an earlier one. */
 export function refuseRepeated(entries: readonly unknown[], context: z.core.$RefinementCtx, ...below: string[]): void {

@@ -29,20 +29,15 @@ const BIDI_OVERRIDE = /[\u202A-\u202E\u2066-\u2069]/u;
 // The Braille blank counts as a symbol by its category, but is invisible. Marks without a letter do not count as visible.
 const VISIBLE = /[^\p{C}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-/** The fault of a name or title in words; undefined for a valid text. */
-export function nameFault(text: string): string | undefined {
-  if (CONTROL.test(text)) return 'must not hold control characters';
-  if (BIDI_OVERRIDE.test(text)) return 'must not hold characters that reorder text';
-  if (!VISIBLE.test(text)) return 'must hold at least one visible character';
-  return undefined;
+/** The fault of a longer text, which may have line breaks, in words; undefined for a valid text. */
+export function paragraphFault(text: string, control = CONTROL_BUT_LINE_BREAKS): string | undefined {
+  if (control.test(text)) return 'must not hold control characters';
+  return BIDI_OVERRIDE.test(text) ? 'must not hold characters that reorder text' : undefined;
 }
 
-/** The fault of a longer text, which may have line breaks, in words; undefined for a valid text. */
-export function paragraphFault(text: string): string | undefined {
-  if (CONTROL_BUT_LINE_BREAKS.test(text)) return 'must not hold control characters';
-  if (BIDI_OVERRIDE.test(text)) return 'must not hold characters that reorder text';
-  return undefined;
-}
+/** The fault of a name or title in words; undefined for a valid text. */
+export const nameFault = (text: string): string | undefined =>
+  paragraphFault(text, CONTROL) ?? (VISIBLE.test(text) ? undefined : 'must hold at least one visible character');
 
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
