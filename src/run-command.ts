@@ -20,7 +20,7 @@ import { type Caller, OPERATOR } from '#src/http/caller.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import { ApiError, conflict, type Issue, notFound } from '#src/platform/errors.ts';
+import { ApiError, conflict, type Issue, orNotFound } from '#src/platform/errors.ts';
 import { explainFileFault } from '#src/platform/files.ts';
 import { FolderUnusable } from '#src/platform/key-folders.ts';
 import { createLog } from '#src/platform/log.ts';
@@ -72,8 +72,7 @@ export async function withOwnService(
 ): Promise<void> {
   await withDeps(async (deps) => {
     const event = await findAnyEvent(deps.db, reference);
-    const account = await findAccount(deps.db, event.accountId);
-    if (account === undefined) throw notFound();
+    const account = orNotFound(await findAccount(deps.db, event.accountId));
     // Any user of this machine can reach the port, so a random key for this run protects it.
     const key = randomBytes(32).toString('hex');
     const caller: Caller = {

@@ -1,7 +1,7 @@
 import type { Executor } from '#src/database/client.ts';
 import type { Scope } from '#src/http/caller.ts';
 import { type Clock, DAY_MS } from '#src/platform/clock.ts';
-import { invalidField, notFound } from '#src/platform/errors.ts';
+import { invalidField, orNotFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -48,7 +48,7 @@ export async function createApiKey(
   if (OF_ONE_EVENT.some((scope) => scopes.includes(scope)) !== (input.votingEventId !== null)) {
     throw invalidField('event', 'belongs to a key with the scope observe or log, and only there');
   }
-  if ((await findAccount(executor, input.accountId)) === undefined) throw notFound();
+  orNotFound(await findAccount(executor, input.accountId));
   const key = generateApiKey(scopes);
   const nowMs = deps.clock.now();
   const id = deps.ids.sortable('key');

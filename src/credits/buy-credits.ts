@@ -8,7 +8,7 @@ import type { Claim } from '#src/http/idempotent-request.ts';
 import type { PaymentAttempt } from '#src/payments/payment.ts';
 import type { CheckoutDeps, Fulfilled } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
-import { notFound, validationError } from '#src/platform/errors.ts';
+import { orNotFound, validationError } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import { hasVoted, refusalError } from '#src/voters/eligibility.ts';
 import { participantsOf, visitorKey } from '#src/voters/voter-identity.ts';
@@ -80,9 +80,8 @@ type PurchaseDeps = Pick<Deps, 'definitions' | 'clock'>;
 export async function requirePurchase(tx: Transaction, deps: PurchaseDeps, attempt: PaymentAttempt) {
   const purchase = storedPurchase.parse(attempt.request);
   const { positionId } = purchase;
-  const definition = await deps.definitions.getForUpdate(tx, attempt.votingEventId);
-  const found = definition === undefined ? undefined : findQuadraticPosition(definition, positionId);
-  if (definition === undefined || found === undefined) throw notFound();
+  const definition = orNotFound(await deps.definitions.getForUpdate(tx, attempt.votingEventId));
+  const found = orNotFound(findQuadraticPosition(definition, positionId));
   const { event } = definition;
   // Credits cannot be spent after the close, so a purchase is refused then.
   const status = statusAt(event, deps.clock.now());

@@ -1,10 +1,9 @@
-import type { MiddlewareHandler } from 'hono';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import type { Answer } from './answer.ts';
 import { isKeyless } from './caller.ts';
-import type { Env, RequestContext } from './env.ts';
+import type { RequestContext, TargetStep } from './env.ts';
 import { envelope, toApiError } from './errors.ts';
 import { ClaimRefused } from './idempotency.ts';
 import type { Claim, DeferredClaim, SecretKeeping, StoredAnswer } from './idempotent-request.ts';
@@ -30,7 +29,7 @@ async function settle(c: RequestContext, fault: unknown, settleError: SettleErro
 
 /** Makes a change in one transaction with claim and stored answer. @throws ApiError 429 without a place within 2 s */
 export async function change(c: RequestContext, effect: (tx: Transaction) => Promise<Answer>): Promise<Response> {
-  const { db, idempotency, changed } = c.get('service');
+  const { db, idempotency } = c.get('service');
   const request = c.get('repeatable');
   const place = await takeChangePlace(c);
   try {
@@ -41,10 +40,7 @@ export async function change(c: RequestContext, effect: (tx: Transaction) => Pro
       if (request !== undefined) await idempotency.keep(tx, request, result);
       return () => answer(c, result);
     };
-    const respond = await inTurn(c, () => inTransaction(db, transaction)).finally(() => {
-      const id = eventIdOf(c.get('target'));
-      if (id !== undefined) changed(id);
-    });
+    const respond = await inTurn(c, () => inTransaction(db, transaction)).finally(() => forgetEvent(c));
     return await respond();
   } catch (fault) {
     if (fault instanceof ClaimRefused) throw fault.error;
@@ -60,13 +56,11 @@ export async function changeInSteps(
   c: RequestContext,
   work: (claim: Claim | undefined) => Promise<Answer>,
 ): Promise<Response> {
-  const { changed } = c.get('service');
   const place = await takeChangePlace(c);
   try {
     return await claimFirst(c, (claim) => inTurn(c, () => work(claim)));
   } finally {
-    const id = eventIdOf(c.get('target'));
-    if (id !== undefined) changed(id);
+    forgetEvent(c);
     place.end();
   }
 }
@@ -132,6 +126,12 @@ export async function claimWithin(
   }
 }
 
+/** Drops the cached state of the event that a change is about. */
+function forgetEvent(c: RequestContext): void {
+  const id = eventIdOf(c.get('target'));
+  if (id !== undefined) c.get('service').changed(id);
+}
+
 /** The ID of the event that a target is or belongs to. */
 export function eventIdOf(target: unknown): string | undefined {
   const event = typeof target === 'object' && target !== null && 'event' in target ? target.event : undefined;
@@ -156,7 +156,7 @@ export function takeIdempotencyKey<Target>(
     target: Target,
     body: JsonObject | undefined,
   ) => Promise<SecretKeeping | undefined | 'never'> = async () => undefined,
-): MiddlewareHandler<Env & { Variables: { target: Target } }> {
+): TargetStep<Target> {
   return annotate(
     async (c, next) => {
       const key = c.get('idempotencyKey');

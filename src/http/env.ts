@@ -1,5 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
-import type { Context } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
 import type { Database } from '#src/database/client.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { ThreadPool } from '#src/platform/thread-pool.ts';
@@ -58,6 +58,9 @@ export type Env = {
     repeatable: IdempotentRequest | undefined;
   };
 };
+
+/** A step of a route that sets or reads the resource that the path names. */
+export type TargetStep<Target> = MiddlewareHandler<Env & { Variables: { target: Target } }>;
 
 /** The part of a request's context that does not depend on its route. */
 export type RequestContext = Pick<Context<Env>, 'env' | 'get' | 'req'>;

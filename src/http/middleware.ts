@@ -5,7 +5,7 @@ import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError, badRequest, notFound } from '#src/platform/errors.ts';
 import { type Authentication, STRANGER } from './authenticate.ts';
 import { isKeyless, requireRole } from './caller.ts';
-import type { Env, RequestContext, Service } from './env.ts';
+import type { Env, RequestContext, Service, TargetStep } from './env.ts';
 import type { JsonObject } from './json/strict-json.ts';
 import { type Load, urgencyOf } from './load.ts';
 import { METHODS, type Operation } from './operation.ts';
@@ -173,9 +173,7 @@ export const checkHeaders: MiddlewareHandler<Env> = (c, next) => {
 };
 
 /** Finds the resource in the path (404) and checks the caller's role in it (403), before the body (completions 1.6). */
-export function findTarget<Target>(
-  find: (c: RequestContext) => Promise<Target>,
-): MiddlewareHandler<Env & { Variables: { target: Target } }> {
+export function findTarget<Target>(find: (c: RequestContext) => Promise<Target>): TargetStep<Target> {
   return async (c, next) => {
     const target = await find(c);
     requireRole(c.get('operation').role, target);
@@ -185,9 +183,7 @@ export function findTarget<Target>(
 }
 
 /** Checks the features that a body uses, before its validation. @param check throws ApiError 403 `plan_feature` */
-export function requirePlan<Target>(
-  check: (target: Target, raw: JsonObject) => void,
-): MiddlewareHandler<Env & { Variables: { target: Target } }> {
+export function requirePlan<Target>(check: (target: Target, raw: JsonObject) => void): TargetStep<Target> {
   return async (c, next) => {
     check(c.get('target'), (await readJsonBody(c))?.value ?? {});
     await next();

@@ -1,4 +1,4 @@
-import { Hono, type MiddlewareHandler } from 'hono';
+import { Hono } from 'hono';
 import { z } from 'zod';
 import type { Database, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -8,7 +8,7 @@ import { answersList, answersNothing, answersOne, answersText } from '#src/http/
 import { body, noBody } from '#src/http/body.ts';
 import type { Caller, Role } from '#src/http/caller.ts';
 import { answersNewest, listNewest } from '#src/http/cursor.ts';
-import type { Env } from '#src/http/env.ts';
+import type { Env, TargetStep } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
@@ -151,7 +151,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     async (c) => answer(c, await readOrganizerPayment(payments, c.get('target').event.id, c.req.param('id'))),
   );
   addChanges(router, payments, event, OF_EVENT, (target, id) => ({ votingEventId: target.event.id, id }));
-  const anyCaller: Guard<unknown> = (_c, next) => next();
+  const anyCaller: TargetStep<unknown> = (_c, next) => next();
   addLists(router, deps, anyCaller, OF_ACCOUNT, (_target, { accountId }) => ({ accountId }));
   /** @throws ApiError 404 for another account's payment */
   const owned = findTarget(async (c) => {
@@ -178,12 +178,10 @@ const OF_ACCOUNT: Address = {
     'Over all events that the account owns, deleted ones too, without those of rehearsals: the newest 1,000 of what the filters find, newest last; `/payments/csv` gives all of them.',
 };
 
-type Guard<Target> = MiddlewareHandler<Env & { Variables: { target: Target } }>;
-
 function addLists<Target>(
   router: Hono<Env>,
   { reads }: Deps,
-  guard: Guard<Target>,
+  guard: TargetStep<Target>,
   { path, name, whose, listed }: Address,
   scopeOf: (target: Target, caller: Caller) => AttemptScope,
 ): void {
@@ -226,7 +224,7 @@ const by = (c: { get(name: 'caller'): { readonly keyId: string } }) => ({ keyId:
 function addChanges<Target>(
   router: Hono<Env>,
   payments: PaymentDeps,
-  guard: Guard<Target>,
+  guard: TargetStep<Target>,
   { path, name, role }: Address,
   refOf: (target: Target, id: string) => AttemptRef,
 ): void {

@@ -101,8 +101,7 @@ function takenBytes(socket: Socket): number {
 class HttpServer {
   readonly #server: Server;
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  readonly #log: Log | undefined;
-  readonly #observe: ListenOptions['observe'];
+  readonly #options: ListenOptions;
   readonly #limits: AnswerLimits;
   readonly #service: RefusingService;
   /** More listening sockets on the port of `#server`, which pass their connections to it. */
@@ -116,8 +115,7 @@ class HttpServer {
   #draining = false;
 
   constructor(options: ListenOptions) {
-    this.#log = options.log;
-    this.#observe = options.observe;
+    this.#options = options;
     this.#service = { referenceUrl: options.referenceUrl, secure: options.secure === true };
     this.#limits = options.answerLimits ?? ANSWER_LIMITS;
     // For faults outside of the app, which should never occur: node-server itself would answer without the usual error body.
@@ -159,8 +157,8 @@ class HttpServer {
   /** @param address that of the peer: headers of a request that cannot be parsed are not trusted */
   #note(requestId: string, error: ApiError, address: string | undefined): void {
     const { status, code } = error;
-    this.#observe?.({ method: 'none', route: 'none', status, ms: 0, code });
-    this.#log?.info({ requestId, address, status, code, reason: error.message }, 'request');
+    this.#options.observe?.({ method: 'none', route: 'none', status, ms: 0, code });
+    this.#options.log?.info({ requestId, address, status, code, reason: error.message }, 'request');
   }
 
   #refuse(response: ServerResponse, error: ApiError, closing: boolean): void {
@@ -170,7 +168,7 @@ class HttpServer {
   #errorOf(fault: unknown): ApiError {
     if (fault instanceof ApiError) return fault;
     if (fault instanceof RequestError) return badRequest('The request target is not valid.');
-    this.#log?.error({ fault: summariseFault(fault) }, 'a request failed outside of the app');
+    this.#options.log?.error({ fault: summariseFault(fault) }, 'a request failed outside of the app');
     return toApiError(fault);
   }
 
@@ -188,7 +186,7 @@ class HttpServer {
         now - seen.since >= this.#limits.wholeMs ||
         (taken === seen.taken && now - seen.takenAt >= this.#limits.stallMs)
       ) {
-        this.#log?.info({ taken }, 'an answer was not taken in time');
+        this.#options.log?.info({ taken }, 'an answer was not taken in time');
         socket.destroy();
       } else if (taken !== seen.taken) this.#writing.set(response, { since: seen.since, taken, takenAt: now });
     }
@@ -259,7 +257,7 @@ class HttpServer {
     server.listen({ backlog: BACKLOG, ...options });
     await once(server, 'listening');
     // Accepting can fail later, for instance when file descriptors run out; the process must survive that.
-    server.on('error', (fault) => this.#log?.error({ fault: summariseFault(fault) }, 'the listener failed'));
+    server.on('error', (fault) => this.#options.log?.error({ fault: summariseFault(fault) }, 'the listener failed'));
   }
 
   /** Closes each connection after its next answer. */

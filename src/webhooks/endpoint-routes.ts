@@ -11,7 +11,7 @@ import { searchField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { notFound, orNotFound } from '#src/platform/errors.ts';
 import { textHolds } from '#src/platform/text.ts';
 import {
   changeEndpoint,
@@ -66,8 +66,7 @@ export type LoadEndpoint = ReturnType<typeof loadEndpoint>;
 export function webhookRouter(deps: Deps, findSeen: FindSeenEvent<SeenEvent | undefined>): Hono<Env> {
   /** @throws ApiError `not_found`; 403 `role` */
   const requireOwned = async (accountId: string, reference: string): Promise<SeenEvent> => {
-    const seen = await findSeen(accountId, reference);
-    if (seen === undefined) throw notFound();
+    const seen = orNotFound(await findSeen(accountId, reference));
     requireRole('owner', seen);
     return seen;
   };

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { type Database, inTransaction } from '#src/database/client.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { type Database, inTransaction, valuesOf } from '#src/database/client.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { retryDelivery } from './change-endpoint.ts';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from './webhook-endpoint.ts';
 
@@ -41,10 +41,10 @@ export async function listNewestDeliveries(db: Database, limit: number): Promise
 /** Sends a message again, whatever became of it. @throws ApiError `not_found`, 409 `endpoint_disabled` */
 export async function resendMessage(db: Database, endpointId: string, messageId: string): Promise<void> {
   await inTransaction(db, async (tx) => {
-    const { rows } = await tx.execute<{ id: string }>(sql`
-      SELECT id FROM webhook_deliveries WHERE endpoint_id = ${endpointId} AND message_id = ${messageId}`);
-    const [delivery] = rows;
-    if (delivery === undefined) throw notFound();
-    await retryDelivery(tx, endpointId, delivery.id);
+    const [id] = await valuesOf<string>(
+      tx,
+      sql`SELECT id FROM webhook_deliveries WHERE endpoint_id = ${endpointId} AND message_id = ${messageId}`,
+    );
+    await retryDelivery(tx, endpointId, orNotFound(id));
   });
 }
