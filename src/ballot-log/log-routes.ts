@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import { requireFeature } from '#src/accounts/plans.ts';
+import { confirmBody } from '#src/ballots/ballot.ts';
 import { addressGuesser, unknownCode } from '#src/ballots/confirm-ballot.ts';
 import { normaliseCode } from '#src/ballots/waiting-ballot.ts';
 import type { Deps } from '#src/deps.ts';
@@ -11,7 +12,6 @@ import { body } from '#src/http/body.ts';
 import { isKeyless } from '#src/http/caller.ts';
 import type { Env, RequestContext } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { confirmationCodeField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
@@ -40,10 +40,6 @@ const sizeField = () =>
     .transform(Number)
     .meta({ shownAs: { type: 'integer', minimum: 0, description: 'A number of leaves.' } });
 const consistencyQuery = z.strictObject({ from: sizeField(), to: sizeField() });
-
-const proofBody = z.strictObject({
-  confirmationCode: confirmationCodeField(),
-});
 
 /** The key that signs the logs of all events. */
 export function logKeyRouter({ logKey }: Deps): Hono<Env> {
@@ -117,7 +113,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     event,
     // Elections store no successful answer (`keepingOf`): the length of a stored proof would narrow down the ballot's leaf.
     takeIdempotencyKey(keepingOf(deps)),
-    body(proofBody),
+    body(confirmBody),
     (c) =>
       claimFirst(c, async () => {
         const code = normaliseCode(c.get('body').confirmationCode);

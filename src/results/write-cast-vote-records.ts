@@ -35,9 +35,8 @@ const VARIATIONS = {
 } as const;
 
 function variationOf(position: BallotPosition) {
-  const { votingMethod, rules, selectionLimit } = position;
+  const { votingMethod, rules } = position;
   if (votingMethod === 'quadratic') return { VoteVariation: 'other', OtherVoteVariation: 'quadratic' };
-  if (votingMethod === 'plurality' && selectionLimit > 1) return { VoteVariation: 'n-of-m' };
   const threshold = rules?.threshold;
   const beyondHalf = threshold !== undefined && threshold.numerator * 2 > threshold.denominator;
   if (votingMethod === 'referendum' && beyondHalf) return { VoteVariation: 'super-majority' };
