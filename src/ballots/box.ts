@@ -53,11 +53,8 @@ type BlockRecord = {
 
 /** A block whose lists do not match its number of ballots: no version of this program wrote it. */
 export class BlockSpoilt extends Error {
-  readonly firstLeaf: number;
-
   constructor(firstLeaf: number) {
     super(`the block of ballots at ${firstLeaf} cannot be read`);
-    this.firstLeaf = firstLeaf;
   }
 }
 

@@ -225,11 +225,11 @@ export interface ConfirmVerdict {
 
 type ConfirmResult = {
   verdict: string;
-  entries: Buffer | null;
-  weight_micro: string | null;
-  sealed_time: Buffer | null;
-  salt: Buffer | null;
-  status: string | null;
+  entries?: Buffer | null;
+  weight_micro?: string | null;
+  sealed_time?: Buffer | null;
+  salt?: Buffer | null;
+  status?: string | null;
 };
 
 const NOTHING = Buffer.alloc(0);
@@ -268,9 +268,7 @@ const CONFIRM_COLUMNS: Columns<ConfirmRequest> = {
 };
 const CONFIRM = withAllRows('confirm_ballots_together', CONFIRM_COLUMNS);
 
-const FORGED: ConfirmResult = {
-  ...{ verdict: 'rows_disagree', entries: null, weight_micro: null, sealed_time: null, salt: null, status: null },
-};
+const FORGED: ConfirmResult = { verdict: 'rows_disagree' };
 
 /** The voters of pending election ballots; `forged` if direct SQL changed the row of a voter or ballot. */
 async function admitVoters(
