@@ -36,10 +36,7 @@ export const NO_ROLL: RecordedRoll = {
   rollOtherChanges: null,
 };
 
-/**
- * The roll that may be published; none in polls. Leaves out voters whose approval by a first key is not disclosed yet: the leaf
- * would show that they used their key. The number of voters is at least `ballots`, which the log shows anyway.
- */
+/** The roll to publish, at least `ballots` heads; none in polls. Without approvals by a first key that are not disclosed yet. */
 export async function readRoll(tx: Transaction, event: VotingEvent, ballots: number): Promise<RecordedRoll> {
   if (event.type === 'poll') return NO_ROLL;
   const { heads, weightMicro } = await sumVoters(tx, sql`electorate(${event.id}) AS s`);

@@ -8,10 +8,7 @@ import { type CheckDeps, changeOf, checkLog, END_MOVED } from './check-log.ts';
 import { raiseAlarm } from './check-repository.ts';
 import { waitForSequencer } from './repository.ts';
 
-/**
- * Restores an event's end from its log, if direct SQL moved it and the log is intact, so that casts continue (completions 6.3).
- * Tries which pair of `ends_at` and `closed_at` fits the event's MAC. The alarm stays until the next check.
- */
+/** Restores an end that SQL moved, by the event's MAC, so that casts continue (completions 6.3). The alarm stays until the next check. */
 export async function restoreEnd(deps: CheckDeps, eventId: string): Promise<void> {
   if ((await checkLog(deps, eventId)) !== END_MOVED) return;
   await inTransaction(deps.db, async (tx) => {

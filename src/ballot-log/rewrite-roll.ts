@@ -63,10 +63,7 @@ export async function mixRolls(deps: RewriteDeps): Promise<void> {
   }
 }
 
-/**
- * Rewrites the roll of a finished election of any size, and deletes its voter keys and idempotency claims, so that no row position,
- * transaction ID or time in it shows the order of the votes. Can be interrupted and started again.
- */
+/** Rewrites a finished election's roll and deletes keys and claims, so that no row shows the order of the votes. Can be started again. */
 export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promise<void> {
   const head = await findHead(deps.db, event.id);
   const closedAt = closeTime(event) ?? 0;

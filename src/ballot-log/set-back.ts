@@ -38,10 +38,7 @@ function openQueued(secrets: Secrets, event: VotingEvent, row: QueuedBallot): Ba
   }
 }
 
-/**
- * When a ballot must be sealed, however few are queued; never for a forged row. An election uses the encrypted time instead of the
- * column: by changing the column, direct SQL could get a ballot sealed alone, or too late for its promise.
- */
+/** When a ballot must be sealed, by the encrypted time in an election: SQL could change the column to get it sealed alone. Never if forged. */
 export function dueOf(secrets: Secrets | undefined, event: VotingEvent, row: QueuedBallot): number {
   if (event.type === 'poll') return row.dueAt;
   try {

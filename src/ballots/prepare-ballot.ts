@@ -138,10 +138,7 @@ export async function judgeCastParts(
 
 const asksForGroup = ({ positions }: BallotDefinition): boolean => positions.some(({ groupId }) => groupId !== null);
 
-/**
- * The voter's group if a position asks for a group, else undefined. Checks the voter key first, so that a caller without it learns
- * neither the group nor whether the voter exists. The cast statement checks that the group is unchanged.
- */
+/** The voter's group if a position asks for it, else undefined. Checks the key first: a caller without it must not learn the group. */
 async function groupFor(
   deps: PrepareDeps,
   definition: BallotDefinition,

@@ -62,11 +62,7 @@ export class ReportPress {
     this.#deps = deps;
   }
 
-  /**
-   * The result report of an event now, as a PDF (completions 3, "Results, votes, exports").
-   * @param gone aborted when the caller goes away; a report without callers is aborted
-   * @throws ApiError 429 if the account has too many reports under way; 500 if all accounts together have
-   */
+  /** The report of an event now, as a PDF. @param gone aborted when the caller goes away @throws ApiError 429, 500 if too many are under way */
   print(
     definition: BallotDefinition,
     size: PaperSize,

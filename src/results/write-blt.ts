@@ -10,11 +10,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { readRecordMoment, readRecords, showsWeights } from './repository.ts';
 
-/**
- * The position to export as a BLT file.
- * @param event the current row: the definition may predate the final result
- * @throws ApiError 404 for an unknown position, 400 for one without rankings, 403 `openings_not_available` before the result is final
- */
+/** The position to export. @param event the current row @throws ApiError 404; 400 without rankings; 403 `openings_not_available` */
 export function requireRankedPosition(
   definition: BallotDefinition,
   { finalAt }: Pick<VotingEvent, 'finalAt'>,

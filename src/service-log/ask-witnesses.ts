@@ -40,11 +40,7 @@ export const ASK_WITNESSES = { name: 'ask_witnesses', maxAttempts: 1, payload } 
 export const askWitnessesJob = (deps: WitnessDeps): Job<z.output<typeof payload>> =>
   defineJob({ ...ASK_WITNESSES, work: () => askWitnesses(deps) });
 
-/**
- * Asks all witnesses that have not signed the newest head of the service's own log, concurrently: a witness that is down, hangs or
- * lies does not affect the others, and the next call asks it again.
- * @param limitMs time limit of the whole exchange with one witness
- */
+/** Asks all witnesses that have not signed the newest head, at the same time: one that hangs or lies does not affect the others. */
 export async function askWitnesses(deps: WitnessDeps, limitMs: number = TIME_LIMITS.witnessMs): Promise<void> {
   const { witnesses } = deps.config;
   const [newest] = witnesses.length === 0 ? [] : await listNewestCheckpoints(deps.db, 0, 1);

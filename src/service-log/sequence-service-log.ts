@@ -65,10 +65,7 @@ const MOST_TOGETHER = 1_000;
 /** Thrown if the database does not match what was signed for this log. Appending would fork the log, so nothing is appended. */
 export class ServiceLogSetBack extends Error {}
 
-/**
- * Appends a leaf for every queued checkpoint to the service's own log, and signs the new head. Sealing a ballot log only writes a
- * row to the queue and never waits for this. Does nothing if another process holds the lock.
- */
+/** Appends a leaf for every queued checkpoint, and signs the new head. Does nothing if another process holds the lock. */
 export async function sequenceServiceLog(deps: ServiceLogDeps): Promise<void> {
   for (;;) {
     const { note, more } = await appendOnce(deps);

@@ -8,10 +8,7 @@ interface Ended {
   readonly seatTie: SeatTie | null;
 }
 
-/**
- * One seat: each round eliminates the candidate with the lowest tally, until a candidate holds more than half of the weight that
- * candidates still hold, or two candidates with equal tallies remain. Then counts on to the last two for `finalTwo` and the runner-up.
- */
+/** One seat: eliminates the lowest until one holds more than half of the active weight or two tie; then counts on to the last two. */
 export function runInstantRunoff(count: RankedCount): RankedOutcome {
   const ended = runRounds(count);
   count.log.seal();

@@ -80,10 +80,7 @@ function sumPlain(rankings: Rankings, size: number, placeOf: Int16Array, unit: b
 /** Bits of a mask: at most so many candidates fit. */
 const MASK_BITS = 32;
 
-/**
- * Compares pairs for ballots that are alone in their group and have the first weight: nearly all ballots, if rankings rarely repeat.
- * Each ballot has one mask per candidate with the candidates ranked above this candidate, and one mask with all candidates it names.
- */
+/** Compares pairs by masks of candidates, for ballots that are alone in their group and have the first weight: often nearly all. */
 class SinglePairs {
   readonly #cells: Rankings['cells'];
   readonly #end: number;

@@ -35,10 +35,7 @@ class RankReader {
     if (!this.#readWithoutGaps(ballot)) this.#readWithGaps(ballot);
   }
 
-  /**
-   * Reads a ballot with the ranks 1 to n, each once, as nearly all ballots have: rank r then is place r. A mask with one bit per rank
-   * checks this in the same pass. @returns false for any other ballot, or for more than `MAX_BIT` ranks
-   */
+  /** Reads ranks 1 to n, each once, as most ballots have them. @returns false for any other ballot, or for more than `MAX_BIT` ranks */
   #readWithoutGaps({ candidates, values, length }: PositionBallot): boolean {
     if (length > MAX_BIT) return false;
     const { places } = this;
@@ -193,10 +190,7 @@ function report(
   };
 }
 
-/**
- * Upper bound of the margin: moving half of the difference between the last two candidates changes the winner, but a smaller change in
- * an earlier round may change the winner, too. 0 for a tie. Null unless all weights are 1: others may not add up to exactly half.
- */
+/** Upper bound: half of the difference of the last two, 0 for a tie. Null unless all weights are 1: others may not add up to that half. */
 function marginOfFinalTwo({ finalTwo, seatTie }: RankedOutcome, unitWeights: boolean): Margin | null {
   if (seatTie !== null) return NO_MARGIN;
   const [first, second] = finalTwo ?? [];
