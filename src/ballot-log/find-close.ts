@@ -13,7 +13,6 @@ import { eventTree } from './tree-store.ts';
 // Only the signed head proves that a log is closed. Direct SQL can change the other columns, and add leaves that no signed head
 // includes: they neither close a log nor make a result final.
 
-/** The `close` leaf of a log. */
 export interface SignedClose {
   readonly index: number;
   readonly at: number;

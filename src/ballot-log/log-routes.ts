@@ -41,7 +41,6 @@ const sizeField = () =>
     .meta({ shownAs: { type: 'integer', minimum: 0, description: 'A number of leaves.' } });
 const consistencyQuery = z.strictObject({ from: sizeField(), to: sizeField() });
 
-/** The key that signs the logs of all events. */
 export function logKeyRouter({ logKey }: Deps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(

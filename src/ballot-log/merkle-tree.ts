@@ -20,7 +20,6 @@ export interface TreeNode {
 /** The hash of a complete node. */
 export type ReadHash = (level: number, index: number) => Uint8Array;
 
-/** Leaves from `begin` to before `end`. */
 interface Range {
   readonly begin: number;
   readonly end: number;

@@ -6,7 +6,6 @@ import { ballotLogs, logCheckpoints, logLeaves } from './tables.ts';
 
 type HeadRow = typeof ballotLogs.$inferSelect;
 
-/** The head of a log, as `ballotLogs` describes it. */
 export interface LogHead extends Readonly<Omit<HeadRow, 'votingEventId' | 'size' | 'frontier'>> {
   readonly frontier: CompactRange;
 }
@@ -27,7 +26,6 @@ export async function findHead(executor: Executor, eventId: string): Promise<Log
   return row === undefined ? undefined : headOf(row);
 }
 
-/** Reads the head and locks its row until the transaction ends. */
 export async function lockHead(tx: Transaction, eventId: string): Promise<LogHead | undefined> {
   const [row] = await tx.select().from(ballotLogs).where(eq(ballotLogs.votingEventId, eventId)).for('update');
   return row === undefined ? undefined : headOf(row);

@@ -151,7 +151,6 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
   return true;
 }
 
-/** Parameters of one step of a run. */
 interface StepOrder {
   readonly least: number;
   /** The queue ID to continue after, so that the scan does not pass the dead rows of earlier steps again. */

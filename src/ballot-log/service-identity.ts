@@ -146,7 +146,6 @@ export function adoptLogKey(config: Config, url: string): Promise<string> {
   });
 }
 
-/** Page size when all heads are read. */
 const HEADS_TOGETHER = 1_000;
 
 async function signHeadsAgain(client: pg.Client, earlier: NoteVerifier, signer: NoteSigner): Promise<void> {

@@ -52,7 +52,6 @@ export const tilesIn = (
   },
 });
 
-/** The log of an event. */
 export const eventTree = (executor: Executor, eventId: string): TreeReader => ({
   readLeaves: (from, to) => readLeaves(executor, eventId, from, to),
   ...tilesIn(executor, logTiles, eq(logTiles.votingEventId, eventId)),

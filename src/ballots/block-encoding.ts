@@ -4,7 +4,6 @@ export const LONG = 0x80;
 /** Limits a length to four bytes, far above the size limit of a request. */
 const MAX_SHIFT = 21;
 
-/** Appends a number as an unsigned LEB128 varint. */
 export function pushVarint(bytes: number[], value: number): void {
   let rest = value;
   while (rest >= LONG) {

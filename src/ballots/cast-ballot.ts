@@ -40,7 +40,6 @@ import { deriveConfirmationCode, generateConfirmationCode } from './waiting-ball
 
 const EXAMPLE_VOTES = [{ positionId: EXAMPLE.position, candidateId: EXAMPLE.candidate }];
 
-/** Casts ballots (contract, "Cast body"). */
 export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
   const embedded = deps.config.databaseUrl === undefined;
   const paidFeature = requirePlan(({ event: { payToVote }, ownerPlan }: VoteCaller, raw) => {

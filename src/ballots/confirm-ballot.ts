@@ -46,7 +46,6 @@ import {
   waitingTag,
 } from './waiting-ballot.ts';
 
-/** Confirms ballots (contract, "Confirm result"). */
 export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receipts: LogReceipts): Hono<Env> {
   const router = new Hono<Env>();
   router.on(

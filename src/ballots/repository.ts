@@ -219,7 +219,6 @@ export interface ConfirmVerdict {
   readonly sealedTime: Buffer;
   readonly salt: Buffer;
   readonly weightMicro: bigint;
-  /** The event's status at that moment. */
   readonly status: string;
 }
 

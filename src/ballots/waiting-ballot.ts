@@ -104,7 +104,6 @@ export function sealSecretBallot(
   return Buffer.concat([Buffer.of(SECRET_FORM), secrets.sealBytes(plain, placeOf('entries', eventId, tag))]);
 }
 
-/** What a stored ballot says. */
 interface OpenedBallot {
   /** Packed entries, in clear. */
   readonly entries: Buffer;

@@ -6,7 +6,6 @@ import { ACCENT, INK, MUTED, PALE, RULE, Sheet, type SheetOptions, WARNING } fro
 import { isolate } from '#src/results/report/text-runs.ts';
 import { lineHeight, type TextStyle } from '#src/results/report/text-setter.ts';
 
-/** The content of one voter's letter. */
 export interface Letter {
   readonly name: string;
   readonly key: string;

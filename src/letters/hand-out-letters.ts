@@ -25,7 +25,6 @@ interface LetterFile {
   readonly event: VotingEvent;
   readonly run: LetterRun;
   readonly number: number;
-  /** The API key that requested the link. */
   readonly keyId: string;
 }
 

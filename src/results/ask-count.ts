@@ -42,7 +42,6 @@ export function askCount<Answer>(
     : askShown(deps, definition, running, inputs, shown, ask);
 }
 
-/** Runs the query on the ballots of a public snapshot only. */
 async function askShown<Answer>(
   { db }: AskDeps,
   definition: BallotDefinition,
@@ -69,7 +68,6 @@ async function askShown<Answer>(
   return answer;
 }
 
-/** Runs the query on all confirmed ballots. */
 async function askAll<Answer>(
   { db, secrets: own, ballotKeys }: AskDeps,
   { event }: BallotDefinition,

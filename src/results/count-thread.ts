@@ -22,7 +22,6 @@ export interface CountThreadData {
   readonly verifierKey: string;
 }
 
-/** An order for the thread, about one event. */
 export type CountOrder =
   | { readonly kind: FileKind | 'summary'; readonly audience: ResultsAudience }
   | ({ readonly kind: 'rounds'; readonly audience: ResultsAudience } & RoundQuestion)

@@ -129,7 +129,6 @@ async function readBoxPage(
   }
 }
 
-/** Filters out void ballots. */
 async function leaveOutVoid<Ballot extends SealedBallot>(
   executor: Executor,
   eventId: string,

@@ -169,7 +169,6 @@ function* writeJson(results: EventResults): Generator<string> {
   yield ']}}\n';
 }
 
-/** Files that need only the results. */
 export const FILES = { csv: writeCsv, table: writeTable, json: writeJson } as const satisfies Record<
   string,
   (results: EventResults) => Iterable<string>

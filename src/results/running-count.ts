@@ -16,7 +16,6 @@ export interface StoredBallot {
 /** A ballot names a position or candidate that this version of the definition lacks: it was cast under a newer one. */
 export class BallotDefinitionLacks extends Error {}
 
-/** The count of one position. */
 interface Counted {
   /** The only group that may vote on the position; null for everybody. */
   readonly groupId: string | null;
@@ -74,7 +73,6 @@ function tallyPosition(position: BallotPosition, candidates: readonly Candidate[
   };
 }
 
-/** Options of a report on all positions of an event. */
 export interface EventReportOptions extends ReportOptions {
   /** The part of the electorate in each group; positions of a group are measured against it. */
   readonly electorateByGroup?: ReadonlyMap<string, bigint>;
@@ -86,7 +84,6 @@ export class RunningCount {
   /** The last leaf that was counted; -1 before the first. */
   lastLeaf = -1n;
   ballots = 0;
-  /** Weight of the ballots. */
   readonly #weight = new WeightSum();
   /** Votes: entries of all ballots together. */
   entries = 0;
@@ -114,7 +111,6 @@ export class RunningCount {
     }
   }
 
-  /** Weight of all ballots, in millionths. */
   get weightMicro(): bigint {
     return this.#weight.micro;
   }

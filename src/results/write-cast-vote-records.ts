@@ -14,7 +14,6 @@ interface RecordSource {
   readonly secrets: Secrets;
   readonly manufacturer: string;
   readonly version: string;
-  /** Reads the event's current definition. */
   readonly newestDefinition: () => Promise<BallotDefinition>;
 }
 

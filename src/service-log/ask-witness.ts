@@ -10,7 +10,6 @@ export interface WitnessPlace {
   /** The witness's submission prefix (C2SP tlog-witness). */
   readonly url: string;
   readonly key: NoteVerifier;
-  /** The verifier key as text. */
   readonly keyText: string;
 }
 

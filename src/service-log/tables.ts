@@ -7,7 +7,6 @@ const count = (name: string) => bigint(name, { mode: 'number' });
 export const serviceLog = pgTable('service_log', {
   /** Always `current`. */
   id: text().primaryKey(),
-  /** Leaves in the tree. */
   size: count('size').notNull(),
   /** The right edge of the tree. */
   frontier: bytes('frontier').notNull(),

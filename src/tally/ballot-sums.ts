@@ -149,7 +149,6 @@ export class BallotSums {
   /** Sums of value − `leftOut`: a candidate whom a ballot does not name then adds 0, and needs no addition. */
   readonly #sums: CandidateSums;
   readonly #leftOut: number;
-  /** Weight of the ballots that answered. */
   readonly #answered = new WeightSum();
   #shifted = new Float64Array(16);
 

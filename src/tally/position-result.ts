@@ -14,7 +14,6 @@ const tieView = z
   })
   .meta({ id: 'Tie' });
 
-/** One round of a ranked count. */
 export const roundView = z
   .object({
     round: z.int(),

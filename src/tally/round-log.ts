@@ -20,7 +20,6 @@ interface RoundDecision {
   readonly provisional?: boolean;
 }
 
-/** A round that was opened and not closed yet. */
 interface OpenRound {
   readonly listed: readonly number[];
   readonly threshold: bigint;

@@ -75,7 +75,6 @@ export interface ReportOptions {
   readonly unitWeights: boolean;
 }
 
-/** A page of the rounds of a ranked count. */
 export interface RoundPage {
   readonly rounds: readonly Round[];
   /** The round that the next page begins with; null at the end. */

@@ -3,7 +3,6 @@ import type { PositionResult, TieDecision } from '#src/tally/position-result.ts'
 import type { ReportWords } from './report-words.ts';
 import { isolate } from './text-runs.ts';
 
-/** The method's name for a heading. */
 export function methodName(position: BallotPosition, { methods }: ReportWords): string {
   if (position.votingMethod !== 'ranked_choice') return methods[position.votingMethod];
   return position.seats === 1 ? methods.instantRunoff : methods.transferable;

@@ -5,7 +5,6 @@ import type { TextStyle } from './text-setter.ts';
 
 interface Bar {
   readonly label: string;
-  /** The exact figure, a decimal. */
   readonly figure: string;
   readonly winner: boolean;
 }

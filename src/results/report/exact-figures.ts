@@ -24,7 +24,6 @@ export type Language = VotingEvent['language'];
 /** Replaces the narrow no-break space of some languages by a no-break space, which every font face has. */
 const plainSpaces = (text: string): string => text.replaceAll('\u202f', '\u00a0');
 
-/** Formats of figures and times in a language. */
 export function formatsOf(language: Language) {
   const locale = language === 'en' ? 'en-GB' : language;
   const wholes = new Intl.NumberFormat(locale);

@@ -8,5 +8,4 @@ export type { ReportWords } from './words/en.ts';
 
 const WORDS: Readonly<Record<Language, ReportWords>> = { en, de, es, fr };
 
-/** The texts of reports in the language of an event. */
 export const reportWords = (language: Language): ReportWords => WORDS[language];

@@ -52,7 +52,6 @@ export function isolateLines(lines: readonly string[]): string[] {
   });
 }
 
-/** Removes the marks of `isolate`. */
 export const withoutIsolates = (text: string): string => text.replace(ISOLATES, '');
 
 export const isPlain = (text: string): boolean => PLAIN.test(text);

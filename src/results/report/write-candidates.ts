@@ -16,7 +16,6 @@ const FIGURE_TITLES = {
   ranked_choice: 'finalVotes',
 } as const;
 
-/** Title of a method's column of figures. */
 export const figureTitle = (method: PositionResult['votingMethod'], { position }: ReportWords): string =>
   position[FIGURE_TITLES[method]];
 
