@@ -27,7 +27,7 @@ import { goesOnFrom } from './require-undisputed.ts';
 import { hasForgedBallots } from './set-back.ts';
 import type { NoteVerifier } from './signed-note.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
-import { eventTree } from './tree-store.ts';
+import { eventTree, type NewTile } from './tree-store.ts';
 
 export interface CheckDeps extends Pick<Deps, 'db' | 'log' | 'definitions' | 'secrets' | 'ballotKeys'> {
   readonly clock: Clock;
@@ -204,18 +204,11 @@ class SeenBallots {
   }
 }
 
-interface ReplayedTile {
-  readonly level: number;
-  readonly index: number;
-  readonly hashes: Buffer;
-  readonly root: Uint8Array;
-}
-
 /** Grows a tree from leaf hashes and returns tiles as they become full. Holds at most 256 hashes per level, and full tiles until taken. */
 class LogReplay {
   readonly frontier = new CompactRange();
   readonly #open = new Map<number, Uint8Array[]>();
-  #full: ReplayedTile[] = [];
+  #full: NewTile[] = [];
 
   append(leafHash: Uint8Array): void {
     this.frontier.append(leafHash, ({ level, index }, hash) => {
@@ -223,14 +216,14 @@ class LogReplay {
       const above = level / TILE_HEIGHT;
       if (above > 0) {
         const hashes = Buffer.concat(this.#open.get(above - 1) ?? []);
-        this.#full.push({ level: above - 1, index, hashes, root: hash });
+        this.#full.push({ level: above - 1, tileIndex: index, hashes, root: Buffer.from(hash) });
         this.#open.set(above - 1, []);
       }
       this.#open.getOrInsertComputed(above, () => []).push(hash);
     });
   }
 
-  takeFullTiles(): ReplayedTile[] {
+  takeFullTiles(): NewTile[] {
     const full = this.#full;
     this.#full = [];
     return full;
@@ -262,13 +255,9 @@ async function checkCheckpoints(
   return undefined;
 }
 
-async function checkTiles(
-  deps: CheckDeps,
-  eventId: string,
-  tiles: readonly ReplayedTile[],
-): Promise<string | undefined> {
+async function checkTiles(deps: CheckDeps, eventId: string, tiles: readonly NewTile[]): Promise<string | undefined> {
   const tree = eventTree(deps.db, eventId);
-  for (const { level, index, hashes, root } of tiles) {
+  for (const { level, tileIndex: index, hashes, root } of tiles) {
     const stored = await tree.findTile(level, index);
     if (stored?.hashes.equals(hashes) !== true || !equalHashes(stored.root, root))
       return `tile ${level}/${index} is another one`;

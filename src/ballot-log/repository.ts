@@ -62,11 +62,7 @@ export async function findLastClose(executor: Executor, eventId: string, size: n
   return rows[0] && Number(rows[0].index);
 }
 
-export interface StoredCheckpoint {
-  readonly size: number;
-  readonly rootHash: Buffer;
-  readonly note: string;
-}
+export type StoredCheckpoint = Readonly<Pick<typeof logCheckpoints.$inferSelect, 'size' | 'rootHash' | 'note'>>;
 
 const checkpointColumns = { size: logCheckpoints.size, rootHash: logCheckpoints.rootHash, note: logCheckpoints.note };
 

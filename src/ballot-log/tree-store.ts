@@ -16,13 +16,7 @@ export interface TreeReader {
   readTileRoots(level: number, from: number, to: number): Promise<Buffer[]>;
 }
 
-export interface NewTile {
-  readonly level: number;
-  readonly tileIndex: number;
-  /** 256 hashes. */
-  readonly hashes: Buffer;
-  readonly root: Buffer;
-}
+export type NewTile = Readonly<Omit<typeof logTiles.$inferSelect, 'votingEventId'>>;
 
 export interface TreeStore extends TreeReader {
   insertLeaves(first: number, leaves: readonly Buffer[]): Promise<void>;

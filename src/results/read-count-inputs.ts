@@ -1,17 +1,13 @@
 import type { Pool } from 'pg';
 import { CompactRange } from '#src/ballot-log/merkle-tree.ts';
 import { VOID_AFTER_CLOSE } from '#src/ballot-log/void-ballot.ts';
-import { splitBlock } from '#src/ballots/box.ts';
+import { type SealedBallot, splitBlock } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { runNamed } from '#src/database/client.ts';
 import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 
 /** A confirmed ballot, in the log or waiting for it. A waiting ballot's entries are encrypted, and opened with `codeTag`. */
-export interface WaitingBallot {
-  readonly entries: Buffer;
-  readonly weightMicro: bigint;
-  readonly codeTag: Buffer;
-}
+export type WaitingBallot = Pick<SealedBallot, 'entries' | 'weightMicro' | 'codeTag'>;
 
 /** The inputs of an event's results at one moment, without the ballots that the running count already has. */
 export interface CountInputs {

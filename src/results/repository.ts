@@ -6,7 +6,6 @@ import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { atOneMoment, type Database, type Executor, isTrue } from '#src/database/client.ts';
 import { MAY_VOTE } from '#src/voters/notification.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
-import type { WaitingBallot } from './read-count-inputs.ts';
 import type { StatsView } from './read-stats.ts';
 
 /** SQL: whether a ballot `b` does not count. Lists and records, like the result, leave it out. */
@@ -76,13 +75,9 @@ export const hasOtherWeights = (executor: Executor, eventId: string): Promise<bo
     sql`SELECT min(weight_micro) <> 1000000 OR max(weight_micro) <> 1000000 FROM voters WHERE voting_event_id = ${eventId}`,
   );
 
-export interface StoredVoteBallot extends WaitingBallot {
-  readonly id: string;
+export interface StoredVoteBallot extends Omit<SealedBallot, 'salt'> {
   /** Position in a listing: `b` and the leaf in the box; `u` and the random ID behind the box's `end`. */
   readonly place: string;
-  readonly voterId: string | null;
-  readonly countryCode: string | null;
-  readonly submittedAt: number | null;
 }
 
 const VOTE_BALLOTS = 200;
@@ -170,9 +165,7 @@ function hasOnlyCommonWeights(executor: Executor, eventId: string, holders: numb
   return isTrue(executor, common);
 }
 
-export interface RecordBallot extends WaitingBallot {
-  readonly id: string;
-}
+export type RecordBallot = Pick<SealedBallot, 'id' | 'entries' | 'weightMicro' | 'codeTag'>;
 
 const RECORDS = 2_000;
 

@@ -25,12 +25,7 @@ export async function storeCompactRange(tx: Transaction, frontier: CompactRange)
 }
 
 /** A leaf with its look-up key (`eventTag`, `size`). */
-interface NewLeaf {
-  readonly data: Buffer;
-  readonly eventTag: Buffer;
-  /** Leaves of the event's log at its checkpoint. */
-  readonly size: number;
-}
+type NewLeaf = Omit<typeof serviceLogLeaves.$inferInsert, 'leafIndex'>;
 
 export const serviceTree = (executor: Executor): TreeReader => ({
   async readLeaves(from, to) {

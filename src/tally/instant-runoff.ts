@@ -1,12 +1,5 @@
 import { TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
 import type { FinalTally, RankedCount, RankedOutcome } from './ranked-count.ts';
-import type { SeatTie } from './ties.ts';
-
-interface Ended {
-  readonly winners: readonly number[];
-  readonly tied: readonly number[];
-  readonly seatTie: SeatTie | null;
-}
 
 /** One seat: eliminates the lowest until one holds more than half of the active weight or two tie; then counts on to the last two. */
 export function runInstantRunoff(count: RankedCount): RankedOutcome {
@@ -17,7 +10,7 @@ export function runInstantRunoff(count: RankedCount): RankedOutcome {
   return { ...ended, finalTwo, runnerUp: ended.seatTie?.undecided === true ? null : (second?.candidate ?? null) };
 }
 
-function runRounds(count: RankedCount): Ended {
+function runRounds(count: RankedCount): Pick<RankedOutcome, 'winners' | 'tied' | 'seatTie'> {
   const { ties, log } = count;
   for (;;) {
     const continuing = count.continuing();
