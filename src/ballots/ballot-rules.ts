@@ -2,14 +2,10 @@ import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ba
 import { type Candidate, ENTRY_KINDS } from '#src/ballot-definition/types.ts';
 import type { SoundParts } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
+import type { CastBody } from './ballot.ts';
 import type { PackedPosition } from './ballot-encoding.ts';
 
-export interface BallotEntry {
-  readonly positionId: string;
-  readonly candidateId: string;
-  readonly value?: number | undefined;
-  readonly rank?: number | undefined;
-}
+export type BallotEntry = Readonly<CastBody['votes'][number]>;
 
 /** A position whose credits do not suffice. */
 export interface CreditShortage {

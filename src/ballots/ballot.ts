@@ -8,6 +8,7 @@ import { providersThatNeed } from '#src/payment-providers/registered.ts';
 import { castDetails, electionIdentity, pollIdentity } from '#src/voters/voter-identity.ts';
 import { MAX_ENTRIES } from '#src/voting-events/opening.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { SealedBallot } from './box.ts';
 
 /** The shape of an entry only: whether value and rank fit the voting method is checked against the ballot definition. */
 const entry = z.strictObject({
@@ -101,14 +102,8 @@ export const confirmationView = z
   });
 export type ConfirmationView = z.output<typeof confirmationView>;
 
-/** The fields of a confirmed ballot from which its leaf of the log is computed. */
-export interface ConfirmedBallot {
-  readonly codeTag: Uint8Array;
-  readonly salt: Uint8Array;
-  /** Packed, not encrypted. */
-  readonly entries: Uint8Array;
-  readonly weightMicro: bigint;
-}
+/** The fields of a confirmed ballot from which its leaf of the log is computed; its entries are not encrypted. */
+export type ConfirmedBallot = Pick<SealedBallot, 'codeTag' | 'salt' | 'entries' | 'weightMicro'>;
 
 /** What a confirm needs of the ballot log. Declared here and implemented by `ballot-log`, because `ballots` must not import it. */
 export interface LogReceipts {

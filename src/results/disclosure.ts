@@ -2,13 +2,13 @@ import { sql } from 'drizzle-orm';
 import { openCheckpoint, originOf } from '#src/ballot-log/checkpoint.ts';
 import { type NoteVerifier, unlessRefused } from '#src/ballot-log/signed-note.ts';
 import { countBallots } from '#src/ballots/box.ts';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
-import { type Log, summariseFault } from '#src/platform/log.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { discloseVoters, listUndisclosed, type StepMoment } from '#src/voters/disclose-voters.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { DISCLOSED_TOGETHER, type VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -82,12 +82,7 @@ const MANY_EVERY_MS = 10_000;
 /** Most elections whose last step is remembered. */
 const MOST_REMEMBERED = 10_000;
 
-interface DisclosureDeps {
-  readonly db: Database;
-  readonly ballotKeys: BallotKeys;
-  readonly logKey: NoteVerifier;
-  readonly log: Log;
-}
+type DisclosureDeps = Pick<Deps, 'db' | 'ballotKeys' | 'log'> & { readonly logKey: NoteVerifier };
 
 /** Shows who voted in elections, and the public count, in steps of at least five ballots; remembers how far each has gone. */
 export class Disclosure {
