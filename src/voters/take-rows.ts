@@ -1,8 +1,8 @@
-import { and, eq, inArray, or, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, inArray, or, sql } from 'drizzle-orm';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type PlanName, planLimit } from '#src/accounts/plans.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
-import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
+import { binaryArray, type ElementType } from '#src/database/binary-array.ts';
 import { type Executor, type Transaction, valuesOf, violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -84,6 +84,13 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
   };
 }
 
+const COLUMNS = getTableColumns(voters);
+/** The columns of a new voter besides the event; all others get their defaults. */
+const INSERTED = [
+  ...(['id', 'name', 'email', 'emailKey', 'voterId', 'voterIdKey', 'groupId', 'weightMicro'] as const),
+  ...(['status', 'source', 'keyStatus', 'createdAt', 'updatedAt', 'tag'] as const),
+];
+
 /**
  * Inserts voters, except voters whose e-mail or voter ID is taken. Returns the IDs that were inserted.
  * Sends one array per column, because one parameter per value would cost several times as much per row.
@@ -96,24 +103,14 @@ export async function insertVoters(
   rows: readonly ReturnType<typeof newVoter>[],
 ) {
   if (event.type === 'election') await deps.ballotKeys.requirePlaces();
-  const column = (type: ElementType, value: (row: NewVoter) => ArrayElement | undefined) =>
-    sql`${sql.param(
-      binaryArray(
-        type,
-        rows.map((row) => value(row) ?? null),
-      ),
-    )}::${sql.raw(type)}[]`;
-  const texts = (value: (row: NewVoter) => string | null | undefined) => column('text', value);
-  const numbers = (value: (row: NewVoter) => number | bigint) => column('bigint', value);
+  const arrays = INSERTED.map((name) => {
+    const type = COLUMNS[name].getSQLType() as ElementType;
+    const values = rows.map((row) => row[name]);
+    return sql`${sql.param(binaryArray(type, values))}::${sql.raw(type)}[]`;
+  });
   const inserting = tx.execute<{ id: string }>(sql`
-    INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, group_id, weight_micro, status,
-      source, key_status, created_at, updated_at, tag)
-    SELECT * FROM unnest(${texts((row) => row.votingEventId)}, ${texts((row) => row.id)}, ${texts((row) => row.name)},
-      ${texts((row) => row.email)}, ${texts((row) => row.emailKey)}, ${texts((row) => row.voterId)},
-      ${texts((row) => row.voterIdKey)}, ${texts((row) => row.groupId)}, ${numbers((row) => row.weightMicro)},
-      ${texts((row) => row.status)}, ${texts((row) => row.source)}, ${texts((row) => row.keyStatus)},
-      ${numbers((row) => row.createdAt)}, ${numbers((row) => row.updatedAt)}, ${column('bytea', (row) => row.tag)})
-    ON CONFLICT DO NOTHING RETURNING id`);
+    INSERT INTO voters (voting_event_id, ${sql.raw(INSERTED.map((name) => COLUMNS[name].name).join(', '))})
+    SELECT ${event.id}, r.* FROM unnest(${sql.join(arrays, sql`, `)}) AS r ON CONFLICT DO NOTHING RETURNING id`);
   const { rows: inserted } = await inserting.catch((fault: unknown) => {
     throw violatedConstraint(fault) === 'voters_voting_event_id_voting_events_id_fk' ? notFound() : fault;
   });
@@ -170,13 +167,9 @@ const isRight = ({ issues }: JudgedRow): boolean => issues.length === 0;
 async function judgeIdentities(tx: Transaction, eventId: string, rows: readonly JudgedRow[]): Promise<void> {
   const waiting = rows.filter(({ voter }) => voter === undefined);
   if (waiting.length === 0) return;
-  const present = (keys: readonly (string | null)[]) => keys.filter((key) => key !== null);
-  const taken = await findTaken(
-    tx,
-    eventId,
-    present(waiting.map(({ emailKey: key }) => key)),
-    present(waiting.map(({ voterId }) => voterId)),
-  );
+  const emails = waiting.flatMap(({ emailKey: key }) => key ?? []);
+  const voterIds = waiting.flatMap(({ voterId }) => voterId ?? []);
+  const taken = await findTaken(tx, eventId, emails, voterIds);
   for (const { voter, emailKey: key, voterId } of rows) {
     if (voter === undefined) continue;
     taken.emails.delete(key);
