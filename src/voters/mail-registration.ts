@@ -12,7 +12,7 @@ import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { sealConfirmation } from './confirm-address.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
-import { startConfirmation, stopConfirmation } from './registration-repository.ts';
+import { setDeadline } from './registration-repository.ts';
 import { findVoter } from './repository.ts';
 import { deliverVoterMail } from './send-voter-key.ts';
 import { mayBeMailed } from './voter-tag.ts';
@@ -42,30 +42,24 @@ export const mailRegistrationJob = (deps: MailRegistrationDeps): Job<z.output<ty
       const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
       // Set the deadline before the mail is sent: the voter may use the link at once.
       const expires = event.voterApproval === 'automatic';
-      if (expires) await change(deps, eventId, startConfirmation, voterId);
+      if (expires) await changeDeadline(deps, eventId, voterId, true);
       try {
         const words = registrationMail(event, email, link);
         const outcome = await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });
         if (outcome === 'recipient_refused') await expireRefused(deps, event, voterId);
       } catch (fault) {
-        if (expires) await change(deps, eventId, stopConfirmation, voterId);
+        if (expires) await changeDeadline(deps, eventId, voterId, false);
         throw fault;
       }
     },
   });
 
-/** Changes the voter's row under the event's lock, which waits for a job that may be rewriting the roll. */
-function change(
-  { db }: MailRegistrationDeps,
-  eventId: string,
-  write: typeof startConfirmation | typeof stopConfirmation,
-  voterId: string,
-): Promise<void> {
-  return inTransaction(db, async (tx) => {
+/** The event's lock waits for a job that may be rewriting the roll. */
+const changeDeadline = ({ db }: MailRegistrationDeps, eventId: string, voterId: string, expires: boolean) =>
+  inTransaction(db, async (tx) => {
     await holdEvent(tx, eventId);
-    await write(tx, eventId, voterId);
+    await setDeadline(tx, eventId, voterId, expires);
   });
-}
 
 function registrationMail(event: VotingEvent, to: string, link: string): Omit<Mail, 'id'> {
   return eventMail(event, to, ({ hello, registration }) => ({

@@ -23,17 +23,10 @@ import {
   note,
   ONE_MORE_TRY,
 } from './notification.ts';
-import { findVoter } from './repository.ts';
+import { findVoter, storeVoter } from './repository.ts';
 import { keyMail, publishMailFailure, type SendVoterKeyDeps } from './send-voter-key.ts';
 import type { Voter } from './voter.ts';
-import {
-  deleteVoterKey,
-  hashStoredKey,
-  insertVoterKey,
-  makeVoterKey,
-  noteBeforeRehearsal,
-  storeKeyMailEnd,
-} from './voter-key.ts';
+import { deleteVoterKey, hashStoredKey, insertVoterKey, makeVoterKey, noteBeforeRehearsal } from './voter-key.ts';
 import { mayBeMailed } from './voter-tag.ts';
 
 const listPayload = z.strictObject({ eventId: z.string(), notificationId: z.string() });
@@ -166,7 +159,7 @@ async function deliver(
 /** Stores the outcome of a mail with a key in the voter's `keyStatus`. Call with the event locked (`holdEvent`). */
 async function showKeyMail(tx: Transaction, eventId: string, voterId: string, end: 'sent' | 'failed'): Promise<void> {
   await noteBeforeRehearsal(tx, eventId, voterId);
-  await storeKeyMailEnd(tx, eventId, voterId, end);
+  await storeVoter(tx, eventId, voterId, { keyStatus: end });
 }
 
 /** Counts the outcome of a mail. If `keyStatus` does not show it, the pause before the next mail applies even after a failure. */

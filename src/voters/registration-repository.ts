@@ -17,15 +17,10 @@ const EXPIRED_TOGETHER = 1_000;
 const waiting = (eventId: string): SQL =>
   sql`voting_event_id = ${eventId} AND source = 'registration' AND status = 'pending' AND confirm_by IS DISTINCT FROM 0 AND deleted_at IS NULL`;
 
-export async function startConfirmation(tx: Transaction, eventId: string, voterId: string): Promise<void> {
-  await tx.execute(
-    sql`UPDATE voters SET confirm_by = now_ms() + ${CONFIRM_WITHIN_MS} WHERE ${waiting(eventId)} AND id = ${voterId}`,
-  );
-}
-
-/** Clears a registration's deadline: its mail was not sent, or a voter key is mailed, which is valid until the close. */
-export async function stopConfirmation(tx: Transaction, eventId: string, voterId: string): Promise<void> {
-  await tx.execute(sql`UPDATE voters SET confirm_by = NULL WHERE ${waiting(eventId)} AND id = ${voterId}`);
+/** Sets a registration's deadline, or clears it: its mail was not sent, or a voter key is mailed, which is valid until the close. */
+export async function setDeadline(tx: Transaction, eventId: string, voterId: string, expires: boolean): Promise<void> {
+  const deadline = expires ? sql`now_ms() + ${CONFIRM_WITHIN_MS}` : sql`NULL`;
+  await tx.execute(sql`UPDATE voters SET confirm_by = ${deadline} WHERE ${waiting(eventId)} AND id = ${voterId}`);
 }
 
 /** Call with the event locked. @returns false if the voter no longer has this address */
@@ -68,12 +63,8 @@ async function takeWaiting(
   const [genuine, others] = [[] as TaggedVoter[], [] as TaggedVoter[]];
   for (const voter of await listTagged(tx, event.id, which))
     (isGenuine(secrets, voter) && isDue(voter) ? genuine : others).push(voter);
-  await noteChanges(
-    tx,
-    secrets,
-    event,
-    genuine.map((before) => ({ before })),
-  );
+  const changes = genuine.map((before) => ({ before }));
+  await noteChanges(tx, secrets, event, changes);
   const idsOf = (voters: readonly TaggedVoter[]): string[] => voters.map(({ id }) => id);
   const erased = { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null };
   await updateVoters(tx, event.id, idsOf(genuine), erased);

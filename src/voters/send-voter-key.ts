@@ -14,7 +14,7 @@ import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
-import { findVoter } from './repository.ts';
+import { findVoter, storeVoter } from './repository.ts';
 import { type Voter, viewVoter } from './voter.ts';
 import {
   deleteVoterKey,
@@ -23,7 +23,6 @@ import {
   insertVoterKey,
   makeVoterKey,
   noteBeforeRehearsal,
-  storeKeyMailEnd,
 } from './voter-key.ts';
 import { mayBeMailed } from './voter-tag.ts';
 
@@ -171,7 +170,7 @@ async function recordOutcome(
     const voter = event === undefined ? undefined : await findVoter(tx, votingEventId, id);
     if (event === undefined || voter === undefined || event.rehearsalSince !== read.rehearsalSince) return;
     await noteBeforeRehearsal(tx, votingEventId, id);
-    if (holdsKey) await storeKeyMailEnd(tx, votingEventId, id, keyStatus);
+    if (holdsKey) await storeVoter(tx, votingEventId, id, { keyStatus });
     if (isSent) return;
     await publishMailFailure(tx, deps, event, holdsKey ? { ...voter, keyStatus } : voter);
   });

@@ -10,9 +10,9 @@ import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { changeInPages } from './change-in-pages.ts';
-import { stopConfirmation } from './registration-repository.ts';
+import { setDeadline } from './registration-repository.ts';
 import { noteChanges } from './roll-sum.ts';
-import { voterKeys, voters } from './tables.ts';
+import { voterKeys } from './tables.ts';
 import type { Voter } from './voter.ts';
 import { isApprovedInRehearsal, type TaggedVoter, tagOfVoter } from './voter-tag.ts';
 
@@ -99,20 +99,8 @@ export async function insertVoterKey(
     ON CONFLICT (voting_event_id, voter_id, key_hash) DO UPDATE SET number = voter_keys.number`);
   if (rowCount !== 1) return false;
   // A mailed key is valid until the close (completions 4.3), so that its registration must not expire. A rehearsal's keys are wiped.
-  if (event.rehearsalSince === null) await stopConfirmation(tx, eventId, voterId);
+  if (event.rehearsalSince === null) await setDeadline(tx, eventId, voterId, false);
   return true;
-}
-
-export async function storeKeyMailEnd(
-  tx: Transaction,
-  eventId: string,
-  voterId: string,
-  keyStatus: 'sent' | 'failed',
-): Promise<void> {
-  await tx
-    .update(voters)
-    .set({ keyStatus })
-    .where(and(eq(voters.votingEventId, eventId), eq(voters.id, voterId)));
 }
 
 /** Saves a voter's state before a mail or a link changes it in a rehearsal. Call with the event locked (`holdEvent`). */
