@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, isNull, or, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
 import { unauthorized } from '#src/accounts/authenticate.ts';
 import { type PlanFeature, type PlanName, requireFeature } from '#src/accounts/plans.ts';
 import type { Database, Executor } from '#src/database/client.ts';
@@ -160,38 +160,32 @@ const ownerPlan = sql<PlanName>`(SELECT a.plan FROM accounts a WHERE a.id = ${vo
 /** Every request about an event begins here: one round trip, unique indexes only, and named statements that keep their plans. */
 function prepareStatements(db: Database) {
   // The event's tag covers `code` but not `code_key`, so other SQL could give a code to another event: compare both columns.
-  const isNamed = (column: typeof votingEvents.id | typeof votingEvents.codeKey) =>
-    column === votingEvents.id
-      ? eq(column, reference)
-      : and(eq(column, reference), sql`lower(${votingEvents.code}) = ${reference}`);
-  const prepare = (column: typeof votingEvents.id | typeof votingEvents.codeKey, name: string) =>
+  const byCode = and(eq(votingEvents.codeKey, reference), sql`lower(${votingEvents.code}) = ${reference}`);
+  const byId = eq(votingEvents.id, reference);
+  const prepare = (isNamed: SQL | undefined, name: string) =>
     db
-      .select({
-        event: votingEvents,
-        ownerPlan,
-        invite: eventInvites,
-      })
+      .select({ event: votingEvents, ownerPlan, invite: eventInvites })
       .from(votingEvents)
       .leftJoin(eventInvites, and(eq(eventInvites.votingEventId, votingEvents.id), eq(eventInvites.accountId, asker)))
       .where(
         and(
-          isNamed(column),
+          isNamed,
           isNull(votingEvents.deletedAt),
           or(eq(votingEvents.accountId, asker), isNotNull(eventInvites.role)),
         ),
       )
       .prepare(name);
-  const prepareOpen = (column: typeof votingEvents.id | typeof votingEvents.codeKey, name: string) =>
+  const prepareOpen = (isNamed: SQL | undefined, name: string) =>
     db
       .select({ event: votingEvents, ownerPlan })
       .from(votingEvents)
-      .where(and(isNamed(column), isNull(votingEvents.deletedAt), eq(votingEvents.logOpen, true)))
+      .where(and(isNamed, isNull(votingEvents.deletedAt), eq(votingEvents.logOpen, true)))
       .prepare(name);
   return {
-    byId: prepare(votingEvents.id, 'find_event_access_by_id'),
-    byCode: prepare(votingEvents.codeKey, 'find_event_access_by_code'),
-    openById: prepareOpen(votingEvents.id, 'find_open_event_by_id'),
-    openByCode: prepareOpen(votingEvents.codeKey, 'find_open_event_by_code'),
+    byId: prepare(byId, 'find_event_access_by_id'),
+    byCode: prepare(byCode, 'find_event_access_by_code'),
+    openById: prepareOpen(byId, 'find_open_event_by_id'),
+    openByCode: prepareOpen(byCode, 'find_open_event_by_code'),
   };
 }
 

@@ -106,24 +106,26 @@ export class BallotKeys {
   /** Whether the key can be read now, bypassing the cache. True for a poll, and for an event that has no key yet. */
   async isReadable({ id: eventId, type, ballotKey: id }: KeyedEvent): Promise<boolean> {
     if (type === 'poll' || id === null) return true;
-    const name = { eventId, id };
-    const content = await this.#folders?.read(keyFileOf(name), (read) => isKeyOf(name, read));
-    const row = content === undefined ? await findKeyRow(this.#deps.db, name) : undefined;
-    const key = content ?? (row?.wrapped == null ? undefined : this.#unwrap(name, row.wrapped));
+    const { key } = await this.#read({ eventId, id });
     key?.fill(0);
     return key !== undefined;
   }
 
-  async #look(name: KeyName): Promise<Secrets | undefined> {
+  /** The key from its folder or its row. Without a key file the row is read too: undefined once the key is destroyed. */
+  async #read(name: KeyName) {
     const content = await this.#folders?.read(keyFileOf(name), (read) => isKeyOf(name, read));
-    if (content !== undefined) return this.#remember(name, content);
+    if (content !== undefined) return { key: content };
     const row = await findKeyRow(this.#deps.db, name);
+    return { row, key: row?.wrapped == null ? undefined : this.#unwrap(name, row.wrapped) };
+  }
+
+  async #look(name: KeyName): Promise<Secrets | undefined> {
+    const { row, key } = await this.#read(name);
+    if (key !== undefined) return this.#remember(name, key);
     if (row === undefined) {
       this.#forget(name.id);
       return undefined;
     }
-    const key = row.wrapped === null ? undefined : this.#unwrap(name, row.wrapped);
-    if (key !== undefined) return this.#remember(name, key);
     // The destruction of the key has begun.
     if (row.retiredAt !== null) return undefined;
     this.#miss(name);
