@@ -5,16 +5,13 @@ import { STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { Pauses } from '#src/platform/loop-turns.ts';
 import { API_SECTIONS, sectionOf } from './api-sections.ts';
 import { describeOperation, documentPath, exampleOf } from './describe-operation.ts';
-import { type JsonSchema, SchemaBook } from './describe-schema.ts';
+import { isObject, type JsonSchema, SchemaBook } from './describe-schema.ts';
 
 const REHEARSAL = {
   type: 'boolean',
   const: true,
   description: 'The event is being rehearsed: nothing of this counts or lasts. Left out otherwise.',
 };
-
-const isObject = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const propertyOf = (schema: unknown, name: string): unknown =>
   isObject(schema) && isObject(schema['properties']) ? schema['properties'][name] : undefined;

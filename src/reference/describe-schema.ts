@@ -11,7 +11,7 @@ function replaceShown(json: JsonSchema): void {
   Object.assign(json, shownAs);
 }
 
-const isObject = (value: unknown): value is JsonSchema =>
+export const isObject = (value: unknown): value is JsonSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Turns `anyOf: [X, null]` into `type: [X, 'null']`, which reads better, if X is a plain type. */

@@ -1,4 +1,4 @@
-import type { JsonSchema } from './describe-schema.ts';
+import { isObject, type JsonSchema } from './describe-schema.ts';
 import { nameOfReference } from './document-shape.ts';
 
 type Schemas = Readonly<Record<string, JsonSchema>>;
@@ -11,10 +11,7 @@ interface Named {
   readonly name: string | undefined;
 }
 
-const isSchema = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const schemasOf = (value: unknown): JsonSchema[] => (Array.isArray(value) ? value.filter(isSchema) : []);
+const schemasOf = (value: unknown): JsonSchema[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
 /** Follows a `$ref`. Keywords beside the `$ref` describe this use of the schema, and override those of its target. */
 function resolve(schema: JsonSchema, schemas: Schemas): Named {
@@ -36,7 +33,7 @@ function typeText({ schema, name }: Named, schemas: Schemas): string {
   if (name !== undefined && type !== 'array') return name + orNull;
   if (only !== undefined) return JSON.stringify(only);
   if (Array.isArray(values)) return values.map((value) => JSON.stringify(value)).join(' · ');
-  if (type === 'array') return `array of ${isSchema(items) ? manyText(resolve(items, schemas), schemas) : 'anything'}`;
+  if (type === 'array') return `array of ${isObject(items) ? manyText(resolve(items, schemas), schemas) : 'anything'}`;
   if (Array.isArray(type)) return type.join(' or ');
   const choices = schemasOf(schema['oneOf'] ?? schema['anyOf']);
   if (choices.length > 0)
@@ -66,8 +63,8 @@ const limitText = (schema: JsonSchema): string =>
 
 function objectWithin(named: Named, schemas: Schemas): JsonSchema | undefined {
   const { schema } = named;
-  if (isSchema(schema['properties']) || schema['oneOf'] !== undefined) return schema;
-  return isSchema(schema['items']) ? objectWithin(resolve(schema['items'], schemas), schemas) : undefined;
+  if (isObject(schema['properties']) || schema['oneOf'] !== undefined) return schema;
+  return isObject(schema['items']) ? objectWithin(resolve(schema['items'], schemas), schemas) : undefined;
 }
 
 export interface Field {
@@ -86,9 +83,9 @@ export type FieldList = readonly Field[];
 function listsOf(schema: JsonSchema, schemas: Schemas, depth: number): FieldList[] {
   const choices = schemasOf(schema['oneOf'] ?? schema['anyOf']);
   if (choices.length > 0) return choices.flatMap((choice) => listsOf(resolve(choice, schemas).schema, schemas, depth));
-  const properties = isSchema(schema['properties']) ? schema['properties'] : {};
+  const properties = isObject(schema['properties']) ? schema['properties'] : {};
   const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
-  const fields = Object.entries(properties).filter((entry): entry is [string, JsonSchema] => isSchema(entry[1]));
+  const fields = Object.entries(properties).filter((entry): entry is [string, JsonSchema] => isObject(entry[1]));
   return [fields.map(([name, field]) => readField(name, field, required.has(name), schemas, depth))];
 }
 

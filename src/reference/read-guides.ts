@@ -51,11 +51,8 @@ export interface Guide {
 /** Reads the SVG pictures of a guide, by name. They become part of its page, so that they take on the page's colours. */
 async function readPictures(text: string): Promise<ReadonlyMap<string, string>> {
   const names = [...text.matchAll(/!\[[^[\]]*\]\((pictures\/[\w-]+\.svg)\)/g)].map((match) => match[1] ?? '');
-  return new Map(
-    await Promise.all(
-      names.map(async (name): Promise<[string, string]> => [name, await readFile(new URL(name, FOLDER), 'utf8')]),
-    ),
-  );
+  const read = async (name: string) => [name, await readFile(new URL(name, FOLDER), 'utf8')] as const;
+  return new Map(await Promise.all(names.map(read)));
 }
 
 async function readGuide({ name, summary, file = `${name}.md` }: Place, figures: Figures): Promise<Guide> {

@@ -41,17 +41,8 @@ const copyEventBody = z.strictObject({
 
 /** Settings that a copy takes over unchanged from the API's view of the source. */
 const SHARED = [
-  ...([
-    'type',
-    'description',
-    'timeZone',
-    'candidate',
-    'ballot',
-    'log',
-    'contactEmail',
-    'language',
-    'logoUrl',
-  ] as const),
+  ...(['type', 'description', 'timeZone', 'candidate', 'ballot', 'log'] as const),
+  ...(['contactEmail', 'language', 'logoUrl'] as const),
 ] as const;
 
 /**

@@ -62,13 +62,8 @@ async function takeRead(
   dryRun = false,
 ): Promise<{ accepted: number; rejected: RejectedRow[] }> {
   const sound = rows.flatMap((row) => ('input' in row ? [row] : []));
-  const judged = await takeRows(
-    tx,
-    deps,
-    organizer,
-    sound.map(({ input }) => input),
-    { dryRun },
-  );
+  const inputs = sound.map(({ input }) => input);
+  const judged = await takeRows(tx, deps, organizer, inputs, { dryRun });
   const rejected = [
     ...rows.flatMap((row) => ('rejected' in row ? [row.rejected] : [])),
     ...sound.flatMap(({ index }, place) =>

@@ -47,11 +47,8 @@ export async function rejectVoters(
     const after = { ...before, ...change, keyGeneration: nextGeneration(before.keyGeneration, true) };
     return { before, after: { ...after, tag: renewedTag(deps.secrets, before, after) } };
   });
-  await storeStandings(
-    tx,
-    event.id,
-    changes.map(({ after }) => after),
-  );
+  const standings = changes.map(({ after }) => after);
+  await storeStandings(tx, event.id, standings);
   await noteChanges(tx, deps.secrets, event, changes);
   const status = statusAt(event, event.lockedAt);
   if (status === 'open' || status === 'closed') await countRollChanges(tx, deps.secrets, event, { roll: rows.length });

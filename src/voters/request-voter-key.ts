@@ -64,11 +64,8 @@ async function inventMask(executor: Executor, secrets: Secrets, eventId: string,
     if (digest === undefined) throw new Error('there is no secret key');
     return digest.toString('hex');
   };
-  const candidates = await listCandidates(
-    executor,
-    eventId,
-    PARTS.map((part) => keyed(part).slice(0, 32)),
-  );
+  const points = PARTS.map((part) => keyed(part).slice(0, 32));
+  const candidates = await listCandidates(executor, eventId, points);
   const pick = (part: keyof MaskParts): string | undefined => {
     const ranked = candidates
       .filter((candidate) => candidate.part === part)

@@ -157,11 +157,8 @@ export async function noteChanges(
   event: VotingEvent,
   changes: readonly { readonly before: TaggedVoter; readonly after?: DecidingColumns }[],
 ): Promise<void> {
-  const rehearsed = await listRehearsed(
-    tx,
-    event,
-    changes.map(({ before }) => before.id),
-  );
+  const ids = changes.map(({ before }) => before.id);
+  const rehearsed = await listRehearsed(tx, event, ids);
   const [added, removed]: [DecidingColumns[], DecidingColumns[]] = [[], []];
   for (const { before, after } of changes) {
     if (!isGenuine(secrets, before) || rehearsed.has(before.id)) continue;

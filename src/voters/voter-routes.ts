@@ -110,17 +110,10 @@ function addList(router: Hono<Env>, deps: Deps): void {
 
 function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
   const event = loadEvent(deps);
-  const bulkBody = body(changeVotersBody, async ({ event: of }: Organizer, { voterIds = [] }) =>
-    strangerIssues(
-      'voter',
-      voterIds,
-      await listVotersByIds(
-        deps.db,
-        of.id,
-        voterIds.filter((id) => id !== undefined),
-      ),
-    ),
-  );
+  const bulkBody = body(changeVotersBody, async ({ event: { id } }: Organizer, { voterIds = [] }) => {
+    const ids = voterIds.filter((one) => one !== undefined);
+    return strangerIssues('voter', voterIds, await listVotersByIds(deps.db, id, ids));
+  });
   const exported = loadEventWith('data_export', deps);
   router.on(
     ...operation('importRoll', 'POST /import', {

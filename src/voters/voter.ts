@@ -151,8 +151,6 @@ export const requestVoterKeyBody = z.strictObject({
   email: emailField().optional(),
 });
 
-const voterStatus = z.enum(VOTER_STATUSES);
-
 /** The organizer's view of a voter (completions 3). */
 export const voterView = z
   .object({
@@ -163,7 +161,7 @@ export const voterView = z
     voterId: z.string().nullable(),
     groupId: z.string().nullable(),
     weight: z.number().meta({ description: 'What every count of the ballot is multiplied by; at most 6 decimals.' }),
-    status: voterStatus,
+    status,
     hasVoted: z.boolean(),
     source: z.enum(VOTER_SOURCES),
     keyStatus: z.enum(KEY_STATUSES).meta({
@@ -233,7 +231,7 @@ export const registeredVoterView = z
     name: z.string(),
     email: z.string().nullable(),
     voterId: z.string().nullable(),
-    status: voterStatus,
+    status,
     weight: z.number(),
   })
   .meta({

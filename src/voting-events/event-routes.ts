@@ -73,13 +73,8 @@ export function eventRouter(deps: Deps): Hono<Env> {
       );
       const page = await withoutForgedShares(deps, accountId, found);
       const counts = await countIn(deps.db, page);
-      return answer(
-        c,
-        list(
-          page.map((row) => viewEvent(withoutForgedEnd(deps.secrets, row), nowMs, counts.get(row.id))),
-          nextCursor,
-        ),
-      );
+      const views = page.map((row) => viewEvent(withoutForgedEnd(deps.secrets, row), nowMs, counts.get(row.id)));
+      return answer(c, list(views, nextCursor));
     },
   );
   router.on(

@@ -238,8 +238,8 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       'api/roll.test.ts',
       'answers 404 where the event was deleted while it was imported',
       'an import into a deleted event says something else',
-      '    if ((await findEventById(tx, eventId)) === undefined) throw notFound();\n    // Nothing',
-      '    // Nothing',
+      '    if ((await findEventById(tx, eventId)) === undefined) throw notFound();\n    // Throws',
+      '    // Throws',
     ],
     [
       'api/roll.test.ts',
