@@ -19,8 +19,6 @@ interface RecoverySettings {
 }
 
 export interface Recovered {
-  /** The timeline of the restored server after its promotion. */
-  readonly timeline: number;
   /** Commit time of the last replayed transaction, Unix ms; null if the WAL had none. */
   readonly lastCommitAt: number | null;
   /** Codes of the newest events, newest first, and the number of all events; none if the service's tables are missing. */
@@ -96,9 +94,8 @@ async function describeRecovered(sockets: string, manifest: BackupManifest): Pro
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const { rows } = await client.query<{ recovering: boolean; timeline: string; at: string | null; known: boolean }>(`
-      SELECT pg_is_in_recovery() AS recovering, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) AS timeline,
-        extract(epoch FROM pg_last_xact_replay_timestamp()) * 1000 AS at,
+    const { rows } = await client.query<{ recovering: boolean; at: string | null; known: boolean }>(`
+      SELECT pg_is_in_recovery() AS recovering, extract(epoch FROM pg_last_xact_replay_timestamp()) * 1000 AS at,
         to_regclass('public.voting_events') IS NOT NULL AS known`);
     const [row] = rows;
     if (row === undefined || row.recovering) return undefined;
@@ -108,7 +105,6 @@ async function describeRecovered(sockets: string, manifest: BackupManifest): Pro
         )
       : { rows: [] };
     return {
-      timeline: Number.parseInt(row.timeline, 16),
       lastCommitAt: row.at === null ? null : Math.floor(Number(row.at)),
       events: events.rows.map(({ code }) => code),
       eventCount: Number(events.rows[0]?.count ?? 0),

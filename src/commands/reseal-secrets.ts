@@ -76,6 +76,19 @@ interface SealedCount {
   readonly resealable: boolean;
 }
 
+const ofKept = (what: string, { present, earlier }: { readonly present: number; readonly earlier: number }) => ({
+  what,
+  underPresentKey: present,
+  underEarlierKeys: earlier,
+  resealable: true,
+});
+const ofPassing = (what: string, earlier: number) => ({
+  what,
+  underPresentKey: null,
+  underEarlierKeys: earlier,
+  resealable: false,
+});
+
 async function count(pool: pg.Pool, text: string, values: unknown[]): Promise<number> {
   const { rows } = await pool.query<{ count: string }>(text, values);
   return Number(rows[0]?.count ?? 0);
@@ -86,26 +99,12 @@ export async function countSealed(db: Database, secrets: Secrets): Promise<reado
   const counts: SealedCount[] = [];
   for (const { name, table, column } of KEPT) {
     const from = `SELECT count(*) FROM ${table} WHERE ${column} IS NOT NULL AND split_part(${column}, '.', 1)`;
-    counts.push({
-      what: name,
-      underPresentKey: await count(pool, `${from} = $1`, [secrets.id]),
-      underEarlierKeys: await count(pool, `${from} <> $1`, [secrets.id]),
-      resealable: true,
-    });
+    const present = await count(pool, `${from} = $1`, [secrets.id]);
+    counts.push(ofKept(name, { present, earlier: await count(pool, `${from} <> $1`, [secrets.id]) }));
   }
-  for (const { name, count: text } of PASSING)
-    counts.push({
-      what: name,
-      underPresentKey: null,
-      underEarlierKeys: await count(pool, text, [secrets.id]),
-      resealable: false,
-    });
-  const tagged: [string, { present: number; earlier: number }][] = [
-    ['rows of voters', await countTagged(pool, secrets)],
-  ];
-  for (const table of TAGGED) tagged.push([table.name, await countTaggedRows(table, db, secrets)]);
-  for (const [what, { present, earlier }] of tagged)
-    counts.push({ what, underPresentKey: present, underEarlierKeys: earlier, resealable: true });
+  for (const { name, count: text } of PASSING) counts.push(ofPassing(name, await count(pool, text, [secrets.id])));
+  counts.push(ofKept('rows of voters', await countTagged(pool, secrets)));
+  for (const table of TAGGED) counts.push(ofKept(table.name, await countTaggedRows(table, db, secrets)));
   // Voter keys are stored as hashes, which do not show under which secret key they were made: all count as earlier.
   const voterKeys = await count(
     pool,
@@ -113,12 +112,7 @@ export async function countSealed(db: Database, secrets: Secrets): Promise<reado
      WHERE event_status(${lifeOf('e')}, now_ms()) <> 'closed'`,
     [],
   );
-  counts.push({
-    what: 'voter keys of events that go on',
-    underPresentKey: null,
-    underEarlierKeys: voterKeys,
-    resealable: false,
-  });
+  counts.push(ofPassing('voter keys of events that go on', voterKeys));
   return counts;
 }
 

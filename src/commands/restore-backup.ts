@@ -86,6 +86,10 @@ function requireReach(user: ServerUser | undefined, archive: string, parent: str
     );
 }
 
+async function give(user: ServerUser | undefined, ...files: readonly string[]): Promise<void> {
+  if (user !== undefined) for (const file of files) await chown(file, user.uid, user.gid);
+}
+
 /** Copies a tree with the modes and the owner that the server requires. @param onCopied called with the number of files so far */
 async function copyTree(
   from: string,
@@ -94,11 +98,8 @@ async function copyTree(
   onCopied: (files: number) => void,
 ): Promise<void> {
   let copied = 0;
-  const give = async (file: string): Promise<void> => {
-    if (user !== undefined) await chown(file, user.uid, user.gid);
-  };
   await mkdir(to, { mode: 0o700 });
-  await give(to);
+  await give(user, to);
   for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
     const source = path.join(entry.parentPath, entry.name);
     const target = path.join(to, path.relative(from, source));
@@ -110,7 +111,7 @@ async function copyTree(
       copied += 1;
       onCopied(copied);
     }
-    await give(target);
+    await give(user, target);
   }
 }
 
@@ -163,7 +164,7 @@ async function addMissingFiles(data: string, user: ServerUser | undefined): Prom
     const file = path.join(data, name);
     if ((await stat(file).catch(() => undefined)) !== undefined) continue;
     await writeFile(file, text, { mode: 0o600 });
-    if (user !== undefined) await chown(file, user.uid, user.gid);
+    await give(user, file);
   }
 }
 
@@ -180,7 +181,7 @@ async function writeSettings(
   await rm(path.join(data, 'standby.signal'), { force: true });
   const signal = path.join(data, 'recovery.signal');
   await writeFile(signal, '', { mode: 0o600 });
-  if (user !== undefined) for (const one of [file, signal]) await chown(one, user.uid, user.gid);
+  await give(user, file, signal);
 }
 
 /** Removes the settings of the replay: the next recovery would otherwise obey them. */
@@ -271,9 +272,9 @@ async function startToStay({ data, logFile, user, programs }: Place): Promise<vo
  * @throws ApiError 409 if the moment cannot be restored; the copied files are then removed
  */
 export async function restoreBackup(options: RestoreOptions, folders: ProgramFolders, json: boolean): Promise<Answer> {
-  const [backup, archiveFolder, data] = [options.backup, options.archive, options.to].map((one) => path.resolve(one));
-  if (backup === undefined || archiveFolder === undefined || data === undefined)
-    throw new Error('three folders are named');
+  const backup = path.resolve(options.backup);
+  const archiveFolder = path.resolve(options.archive);
+  const data = path.resolve(options.to);
   const manifest = await readManifest(backup);
   requireAfterBackup(manifest, options.at);
   const { folder: programs } = findPrograms(folders, NAMES, manifest.serverMajor, false);
