@@ -130,52 +130,43 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
       return answer(c, gone);
     },
   );
-  router.on(
-    ...ofConsole(
-      'replayInConsole',
-      'Send a message to its endpoint again',
-      'POST /replays',
-      answersNothing('It is sent within a second.'),
-    ),
-    token,
-    body(replayBody),
-    async (c) => {
-      const { endpointId, messageId } = c.get('body');
-      await resendMessage(deps.db, endpointId, messageId);
+  /** Adds an operation with which the page has something done, and then sees what has changed. */
+  const addAction = <Body extends z.ZodType>(
+    operationId: string,
+    summary: string,
+    route: `POST /${string}`,
+    done: string,
+    schema: Body,
+    act: (sent: z.output<Body>) => Promise<void>,
+  ) =>
+    router.on(...ofConsole(operationId, summary, route, answersNothing(done)), token, body(schema), async (c) => {
+      await act(c.get('body'));
       feed.noteChange();
       return answer(c, gone);
-    },
+    });
+  addAction(
+    'replayInConsole',
+    'Send a message to its endpoint again',
+    'POST /replays',
+    'It is sent within a second.',
+    replayBody,
+    ({ endpointId, messageId }) => resendMessage(deps.db, endpointId, messageId),
   );
-  router.on(
-    ...ofConsole(
-      'decideInConsole',
-      'Pay, decline or cancel on a page of the sandbox',
-      'POST /payments',
-      answersNothing('The sandbox has done so.'),
-    ),
-    token,
-    body(decideBody),
-    async (c) => {
-      const { pageId, outcome } = c.get('body');
-      await decidePayment(requireSandbox(), pageId, outcome);
-      feed.noteChange();
-      return answer(c, gone);
-    },
+  addAction(
+    'decideInConsole',
+    'Pay, decline or cancel on a page of the sandbox',
+    'POST /payments',
+    'The sandbox has done so.',
+    decideBody,
+    ({ pageId, outcome }) => decidePayment(requireSandbox(), pageId, outcome),
   );
-  router.on(
-    ...ofConsole(
-      'advanceInConsole',
-      'Make the open pages of the sandbox older',
-      'POST /clock',
-      answersNothing('They are.'),
-    ),
-    token,
-    body(advanceBody),
-    async (c) => {
-      await advanceClock(requireSandbox(), c.get('body').advanceMs);
-      feed.noteChange();
-      return answer(c, gone);
-    },
+  addAction(
+    'advanceInConsole',
+    'Make the open pages of the sandbox older',
+    'POST /clock',
+    'They are.',
+    advanceBody,
+    ({ advanceMs }) => advanceClock(requireSandbox(), advanceMs),
   );
   return router;
 }

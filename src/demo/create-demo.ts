@@ -143,6 +143,14 @@ interface EventPlan {
   readonly businessId?: string | undefined;
 }
 
+const BOARD: EventPlan = {
+  title: 'Board of the reading club',
+  type: 'election',
+  positions: ELECTION,
+  settings: { voter: { selfRegistration: true } },
+};
+const SUMMER: EventPlan = { title: 'Plans for the summer', type: 'poll', positions: POLL };
+
 /** Creates an event that is not open yet. @param pages base URL of the example's voting pages, if known */
 async function addEvent(tx: Transaction, deps: Deps, caller: Caller, plan: EventPlan, pages: string | undefined) {
   const { title, type, positions, settings, businessId } = plan;
@@ -204,29 +212,12 @@ export async function createDemo(deps: Deps, paid: boolean, pages: string | unde
       keyCreatedAt: deps.clock.now(),
       requestsPerMinute: 0,
     };
-    const election = await addEvent(
-      tx,
-      deps,
-      caller,
-      {
-        title: 'Board of the reading club',
-        type: 'election',
-        positions: ELECTION,
-        settings: { voter: { selfRegistration: true } },
-      },
-      pages,
-    );
+    const election = await addEvent(tx, deps, caller, BOARD, pages);
     const first = FIRST_VOTERS.split(' ');
     const names = [...first, ...LATE_VOTERS.split(' '), VOTER];
     const roll = names.map((name) => ({ name, email: emailOf(name) }));
     const voters = await createVoters(tx, deps, ownerOf(caller, election.event), roll, batchField);
-    const poll = await addEvent(
-      tx,
-      deps,
-      caller,
-      { title: 'Plans for the summer', type: 'poll', positions: POLL, businessId },
-      pages,
-    );
+    const poll = await addEvent(tx, deps, caller, { ...SUMMER, businessId }, pages);
     const [position] = election.positions;
     if (position === undefined) throw new Error('the demo election has a position');
     await poll.open();
