@@ -22,15 +22,15 @@ const WRITTEN_ADDRESS = 'http://127.0.0.1:3000';
 
 const CACHED = { 'Cache-Control': 'public, max-age=300' };
 
-const textAnswer = (content: string, type: string, headers = {}): Answer => ({
+export const textAnswer = (content: string, type: string, headers = {}): Answer => ({
   status: 200,
   text: { content, type: `${type}; charset=utf-8` },
   headers: { ...CACHED, ...headers },
 });
 
-const jsonAnswer = (data: unknown): Answer => ({
+const jsonAnswer = (content: string): Answer => ({
   status: 200,
-  text: { content: JSON.stringify({ data }), type: 'application/json' },
+  text: { content, type: 'application/json' },
   headers: CACHED,
 });
 
@@ -60,7 +60,7 @@ async function makeAnswers(document: ReferenceDocument): Promise<ReadonlyMap<str
   }
   return answers
     .set('page.js', textAnswer(PAGE_SCRIPT, 'text/javascript'))
-    .set('search.json', jsonAnswer(indexReference(document, guides)))
+    .set('search.json', jsonAnswer(JSON.stringify({ data: indexReference(document, guides) })))
     .set('llms.txt', textAnswer(writeIndex(document, guides), 'text/plain'));
 }
 
@@ -135,10 +135,7 @@ export function documentRouter(describe: () => Promise<JsonSchema>): Hono<Env> {
         },
       },
     }),
-    async (c) => {
-      const text = { content: await read(), type: 'application/json' };
-      return answer(c, { status: 200, text, headers: CACHED });
-    },
+    async (c) => answer(c, jsonAnswer(await read())),
   );
   return router;
 }

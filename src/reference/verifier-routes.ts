@@ -9,6 +9,7 @@ import { makeOnce } from '#src/platform/make-once.ts';
 import { type Asset, readAssets } from './built-assets.ts';
 import { Html, html } from './html.ts';
 import { PAGE_STYLE } from './page-style.ts';
+import { textAnswer } from './reference-routes.ts';
 
 const STYLE = `${PAGE_STYLE}
 form{max-width:46rem;display:grid;gap:1rem}
@@ -71,18 +72,12 @@ function renderVerifierPage(serviceName: string, script: Asset, file: Asset): st
 `.text;
 }
 
-const CACHED = { 'Cache-Control': 'public, max-age=300' };
-
 export function verifierRouter(serviceName: string): Hono<Env> {
   const page = makeOnce(async () => {
     const { verifierPage, verifier } = await readAssets();
     return renderVerifierPage(serviceName, verifierPage, verifier);
   });
-  const script = ({ content }: Asset): Answer => ({
-    status: 200,
-    text: { content: content.toString(), type: 'text/javascript; charset=utf-8' },
-    headers: CACHED,
-  });
+  const script = ({ content }: Asset): Answer => textAnswer(content.toString(), 'text/javascript');
   const router = new Hono<Env>();
   router.on(
     ...operation('getVerifierPage', 'GET /', {
@@ -93,9 +88,8 @@ export function verifierRouter(serviceName: string): Hono<Env> {
       answers: answersText('text/html', 'The page.'),
     }),
     async (c) => {
-      const content = await page();
-      const headers = { ...CACHED, 'Content-Security-Policy': VERIFIER_POLICY, 'Referrer-Policy': 'no-referrer' };
-      return answer(c, { status: 200, text: { content, type: 'text/html; charset=utf-8' }, headers });
+      const headers = { 'Content-Security-Policy': VERIFIER_POLICY, 'Referrer-Policy': 'no-referrer' };
+      return answer(c, textAnswer(await page(), 'text/html', headers));
     },
   );
   router.on(
