@@ -8,7 +8,6 @@ interface LiteralStyle {
   readonly name: (name: string) => string;
   readonly is: string;
   readonly object: readonly [open: string, close: string];
-  readonly list: readonly [open: string, close: string];
   /** Spaces of indentation per level. */
   readonly step: number;
   readonly words: readonly [yes: string, no: string, nothing: string];
@@ -22,7 +21,6 @@ const TYPESCRIPT: LiteralStyle = {
   name: (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : singleQuoted(name)),
   is: ': ',
   object: ['{ ', ' }'],
-  list: ['[', ']'],
   step: 2,
   words: ['true', 'false', 'null'],
 };
@@ -32,7 +30,6 @@ const PYTHON: LiteralStyle = {
   name: (name) => JSON.stringify(name),
   is: ': ',
   object: ['{', '}'],
-  list: ['[', ']'],
   step: 4,
   words: ['True', 'False', 'None'],
 };
@@ -43,10 +40,11 @@ const PHP: LiteralStyle = {
   name: (name) => `'${name}'`,
   is: ' => ',
   object: ['[', ']'],
-  list: ['[', ']'],
   step: 4,
   words: ['true', 'false', 'null'],
 };
+
+const LIST = ['[', ']'] as const;
 
 /** Columns: a literal that fits into them is written on one line. */
 const WIDTH = 72;
@@ -57,7 +55,7 @@ function writeLiteral(value: unknown, style: LiteralStyle, indent = 0, taken = i
   if (typeof value === 'string') return style.text(value);
   if (typeof value === 'boolean') return value ? yes : no;
   if (typeof value !== 'object' || value === null) return value === null ? nothing : String(value);
-  const [open, close] = Array.isArray(value) ? style.list : style.object;
+  const [open, close] = Array.isArray(value) ? LIST : style.object;
   const partsAt = (inner: number): string[] =>
     Array.isArray(value)
       ? value.map((one) => writeLiteral(one, style, inner))
@@ -72,10 +70,10 @@ function writeLiteral(value: unknown, style: LiteralStyle, indent = 0, taken = i
 }
 
 /** An empty list or object. PHP has one kind of array for both, so an empty object needs a cast. */
-const emptyOf = (value: object, style: LiteralStyle): string => {
-  const [open, close] = Array.isArray(value) ? style.list : style.object;
-  return style === PHP && !Array.isArray(value) ? '(object) []' : `${open.trim()}${close.trim()}`;
-};
+function emptyOf(value: object, style: LiteralStyle): string {
+  if (Array.isArray(value)) return '[]';
+  return style === PHP ? '(object) []' : '{}';
+}
 
 /** The languages of samples. Pages show the first one until the reader chooses another. */
 export const LANGUAGES = [
