@@ -2,19 +2,18 @@ import type { IsFaulty, SoundParts } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import type { EventFields } from './event-body.ts';
-import type { NewEventRow } from './repository.ts';
+import { givenOf, type NewEventRow } from './repository.ts';
 import type { Price, VotingEvent } from './voting-event.ts';
 
 export type Settings = Omit<EventFields, 'status'>;
 
 /** The columns that a body sets; a field that was left out changes no column. */
 export function columnsOf(body: Settings): Partial<NewEventRow> {
-  const columns: Partial<NewEventRow> = {
-    ...(body.code === undefined ? {} : { code: body.code, codeKey: body.code.toLowerCase() }),
-    ...(body.results?.visibility === undefined ? {} : { resultsVisibility: body.results.visibility }),
-  };
   const { voter, candidate, ballot, payments } = body;
-  const values: { [Key in keyof NewEventRow]?: NewEventRow[Key] | undefined } = {
+  return givenOf({
+    code: body.code,
+    codeKey: body.code?.toLowerCase(),
+    resultsVisibility: body.results?.visibility,
     ...pick(body, ['title', 'description', 'type', 'startsAt', 'endsAt', 'timeZone']),
     ...pick(body, ['votingPageUrl', 'contactEmail', 'language', 'logoUrl']),
     requireVoterId: voter?.requireVoterId,
@@ -29,8 +28,7 @@ export function columnsOf(body: Settings): Partial<NewEventRow> {
     payToVote: payments?.payToVote,
     payToRegisterCandidate: payments?.payToRegisterCandidate,
     repeatVotes: payments?.repeatVotes,
-  };
-  return Object.assign(columns, Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)));
+  });
 }
 
 const wholePrice = (price: SoundParts<Price> | null | undefined): Price | null | undefined => {

@@ -69,7 +69,7 @@ export async function lockEvent(tx: Transaction, id: string): Promise<LockedEven
 export const holdEvent = (tx: Transaction, id: string): Promise<VotingEvent | undefined> =>
   firstOf(tx.select().from(votingEvents).where(present(id)).for('key share'));
 
-const givenOf = <Row extends object>(row: Row): { [Column in keyof Row]: Exclude<Row[Column], undefined> } =>
+export const givenOf = <Row extends object>(row: Row): { [Column in keyof Row]: Exclude<Row[Column], undefined> } =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never;
 
 /** The row that a statement wrote. The unique index decides whether a code is free. @throws ApiError 409 `code_in_use` */
@@ -88,15 +88,11 @@ export async function insertEvent(tx: Transaction, secrets: Secrets, row: NewEve
   return written(tx.insert(votingEvents).values(values).returning().execute());
 }
 
+const writeEvent = (tx: Transaction, which: SQL | undefined, changes: object): Promise<VotingEvent> =>
+  written(tx.update(votingEvents).set(changes).where(which).returning().execute());
+
 const saveEvent = (tx: Transaction, which: SQL | undefined, changes: object): Promise<VotingEvent> =>
-  written(
-    tx
-      .update(votingEvents)
-      .set({ ...changes, definitionVersion: sql`${votingEvents.definitionVersion} + 1` })
-      .where(which)
-      .returning()
-      .execute(),
-  );
+  writeEvent(tx, which, { ...changes, definitionVersion: sql`${votingEvents.definitionVersion} + 1` });
 
 /** Matches an event only if its tag has not changed since it was read: a tag over old columns would make a newer row look forged. */
 const asRead = ({ id, tag }: VotingEvent): SQL | undefined => and(eq(votingEvents.id, id), eq(votingEvents.tag, tag));
@@ -131,15 +127,7 @@ export async function noteInEvent(
     >
   >,
 ): Promise<void> {
-  const tag = changedTag(secrets, before, changes);
-  await written(
-    tx
-      .update(votingEvents)
-      .set({ ...changes, tag })
-      .where(asRead(before))
-      .returning()
-      .execute(),
-  );
+  await writeEvent(tx, asRead(before), { ...changes, tag: changedTag(secrets, before, changes) });
 }
 
 /** Sets untagged columns if the condition `unless` holds. @returns the event afterwards; undefined if nothing changed */
