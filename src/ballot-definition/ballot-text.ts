@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { listShape } from '#src/http/answer-shapes.ts';
 import { CachedJson } from '#src/http/cached-json.ts';
@@ -10,58 +9,9 @@ import { jsonPieces } from '#src/platform/stream-text.ts';
 import type { BallotDefinition, BallotPosition } from './ballot-definition.ts';
 import { referendumRoleShape } from './candidate.ts';
 import { votingMethodShape } from './position.ts';
+import { inOrder, pickOrder } from './shuffle.ts';
 import { sponsorView } from './sponsor.ts';
 import type { Candidate } from './types.ts';
-
-/** Length of the name of a shuffled order, from which the order is derived: 128 bits, so that no candidate is favoured. */
-const ORDER_BYTES = 16;
-
-function numbersFrom(...parts: string[]): (below: number) => number {
-  let block = 0;
-  let bytes = Buffer.alloc(0);
-  let at = 0;
-  const next = (): number => {
-    if (at + 4 > bytes.length) {
-      bytes = createHash('sha256')
-        .update(JSON.stringify([...parts, block]))
-        .digest();
-      block += 1;
-      at = 0;
-    }
-    at += 4;
-    return bytes.readUInt32BE(at - 4);
-  };
-  return (below) => {
-    // Numbers at or above the largest multiple of `below` are rejected: they would favour the first places.
-    const limit = Math.floor(2 ** 32 / below) * below;
-    let value = next();
-    while (value >= limit) value = next();
-    return value % below;
-  };
-}
-
-/** The name of an order: derived from event and seed, or random without a seed. */
-export function pickOrder(seed: string | undefined, eventId: string): string {
-  if (seed === undefined) return randomBytes(ORDER_BYTES).toString('hex');
-  return createHash('sha256')
-    .update(JSON.stringify([eventId, seed]))
-    .digest()
-    .subarray(0, ORDER_BYTES)
-    .toString('hex');
-}
-
-/** Shuffles items (Fisher–Yates). `positionId` and `order` determine the result, on every server and after every restart. */
-export function inOrder<Item>(items: readonly Item[], positionId: string, order: string): Item[] {
-  const below = numbersFrom(positionId, order);
-  const shuffled = [...items];
-  for (let index = shuffled.length - 1; index > 0; index -= 1) {
-    const other = below(index + 1);
-    const moved = shuffled[index] as Item;
-    shuffled[index] = shuffled[other] as Item;
-    shuffled[other] = moved;
-  }
-  return shuffled;
-}
 
 type Groups = ReadonlyMap<string, { readonly id: string; readonly name: string }>;
 

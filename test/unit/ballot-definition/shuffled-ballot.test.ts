@@ -1,10 +1,11 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { BallotCache, BallotText, inOrder, pickOrder } from '#src/ballot-definition/ballot-text.ts';
+import { BallotCache, BallotText } from '#src/ballot-definition/ballot-text.ts';
+import { inOrder, pickOrder } from '#src/ballot-definition/shuffle.ts';
 
 const shuffles = vi.hoisted(() => ({ candidates: [] as number[] }));
-vi.mock('#src/ballot-definition/ballot-text.ts', async (importOriginal) => {
-  const original = await importOriginal<typeof import('#src/ballot-definition/ballot-text.ts')>();
+vi.mock('#src/ballot-definition/shuffle.ts', async (importOriginal) => {
+  const original = await importOriginal<typeof import('#src/ballot-definition/shuffle.ts')>();
   return {
     ...original,
     inOrder: (items: readonly unknown[], positionId: string, order: string) => {
