@@ -254,8 +254,10 @@ const COMMAND_SETTINGS = [
   'VOTING_API',
   'PG_BIN',
 ];
-/** Prefixes that only this service uses, without the variables that Kubernetes sets for a service called `voting`. */
-const OWN_NAME = /^(?:BALLOT_KEYS|WEBHOOK|PROVIDER_[AB]|METRICS|VOTING)_(?!(?:.*_)?(?:SERVICE|PORT)(?:_|$))/;
+/** Prefixes that only this service uses. */
+const OWN_PREFIX = /^(?:BALLOT_KEYS|WEBHOOK|PROVIDER_[AB]|METRICS|VOTING)_/;
+/** Kubernetes sets variables with such words for a service called `voting`. */
+const OF_KUBERNETES = /_(?:SERVICE|PORT)(?:_|$)/;
 
 /** Levenshtein distance. */
 function editDistance(one: string, other: string): number {
@@ -282,7 +284,8 @@ export function listUnknownSettings(environment: Environment = process.env): str
   return unknown.flatMap((name) => {
     const most = ({ length }: string): number => (length < 6 ? 0 : length < 9 ? 1 : 2);
     const meant = known.find((one) => editDistance(name.toUpperCase(), one) <= most(one));
-    if (meant === undefined && !OWN_NAME.test(name)) return [];
+    const isOwn = OWN_PREFIX.test(name) && !OF_KUBERNETES.test(name);
+    if (meant === undefined && !isOwn) return [];
     return [`${name} is not a setting${meant === undefined ? '' : `: ${meant} is`}`];
   });
 }

@@ -51,36 +51,36 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1921,
-  'payment-providers': 2063,
-  database: 2315,
-  'embedded-postgres': 962,
-  http: 4118,
-  server: 888,
-  reference: 2894,
-  jobs: 544,
-  mail: 567,
+  platform: 1906,
+  'payment-providers': 2046,
+  database: 2290,
+  'embedded-postgres': 950,
+  http: 4083,
+  server: 880,
+  reference: 2874,
+  jobs: 545,
+  mail: 563,
   accounts: 958,
-  webhooks: 2356,
-  'voting-events': 4992,
-  'ballot-definition': 3722,
-  voters: 5604,
-  payments: 4120,
-  credits: 710,
-  ballots: 3195,
-  'ballot-log': 4641,
-  'service-log': 663,
-  tally: 2656,
-  results: 6439,
-  letters: 988,
-  console: 1189,
-  demo: 477,
-  commands: 4349,
+  webhooks: 2349,
+  'voting-events': 4957,
+  'ballot-definition': 3723,
+  voters: 5530,
+  payments: 4103,
+  credits: 706,
+  ballots: 3173,
+  'ballot-log': 4595,
+  'service-log': 649,
+  tally: 2633,
+  results: 6400,
+  letters: 986,
+  console: 1180,
+  demo: 468,
+  commands: 4340,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_584;
+const LINES_OF_ALL = 65_116;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 24;
+const SMALL_FILES = 25;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

@@ -23,9 +23,7 @@ const refusal =
     ...[says, when = String(says), more = {}]:
       | [says: string, when?: string | undefined, more?: More]
       | [says: Sentence, when: string, more?: More]
-  ) => ({
-    ...{ code, says, when, ...more },
-  });
+  ) => ({ code, says, when, ...more });
 const forbidden = refusal('forbidden');
 const conflict = refusal('conflict');
 const internal = refusal('internal');

@@ -36,7 +36,8 @@ export class RequestTraces {
     this.#noted = [];
     const nowMs = monotonicMs();
     const rows = noted.map(({ endedAt, reason, ...one }) => ({
-      ...{ ...one, age: Math.round(nowMs - endedAt) },
+      ...one,
+      age: Math.round(nowMs - endedAt),
       reason: typeof reason === 'string' ? reason : undefined,
     }));
     await this.#pool.query({

@@ -57,8 +57,9 @@ export async function enqueue<Payload>(
   executor: Executor,
   { name, maxAttempts = 10 }: Queued<Payload>,
   payload: Payload,
-  { runAtMs = null, key = null }: EnqueueOptions = {},
+  options: EnqueueOptions = {},
 ): Promise<void> {
+  const { runAtMs = null, key = null } = options;
   await executor.execute(sql`
     SELECT add_job(${name}, ${JSON.stringify(payload)}::json, ${runAtMs}::bigint, ${maxAttempts}::integer, ${key}::text)`);
 }

@@ -287,7 +287,11 @@ export async function readPaymentFigures(executor: Executor, votingEventId: stri
     WHERE voting_event_id = ${votingEventId} AND status = 'fulfilled' AND reversed_at IS NULL AND refunded_at IS NULL
     GROUP BY currency ORDER BY currency`);
   return {
-    ...{ attempts: 0, succeeded: 0, fulfilled: 0, refunded: 0, ...rows[0] },
+    attempts: 0,
+    succeeded: 0,
+    fulfilled: 0,
+    refunded: 0,
+    ...rows[0],
     revenue: revenue.rows.map(({ currency, amount }) => ({ currency, amountMinor: Number(amount) })),
   };
 }

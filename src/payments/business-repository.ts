@@ -16,7 +16,7 @@ const businessesWhere = (executor: Executor, ...conditions: (SQL | undefined)[])
     .from(paymentBusinesses)
     .where(and(...conditions));
 
-/** Businesses of an account, or of any account for the operator. */
+/** A connected business, of an account or, for the operator, of any. */
 const isConnected = (accountId: string | undefined) =>
   and(
     isNull(paymentBusinesses.disconnectedAt),

@@ -50,15 +50,19 @@ export async function connectBusiness(deps: BusinessDeps, connection: NewConnect
   const nowMs = deps.clock.now();
   return insertBusiness(deps.db, {
     ...{ id, accountId, provider, displayName, sandbox },
-    ...{ ...columnsOf(described, connection.country), livemode: described.livemode },
+    ...columnsOf(described, connection.country),
+    livemode: described.livemode,
     credentials: sealCredentials(deps.secrets, id, credentials),
-    ...{ createdAt: nowMs, updatedAt: nowMs },
+    createdAt: nowMs,
+    updatedAt: nowMs,
   });
 }
 
 /** @param known the country to store if the provider names none */
 const columnsOf = ({ country, ready, supportedCurrencies }: AccountDescription, known: string) => ({
-  ...{ country: country ?? known, ready, supportedCurrencies: [...supportedCurrencies] },
+  country: country ?? known,
+  ready,
+  supportedCurrencies: [...supportedCurrencies],
 });
 
 function refuseWrongKey(provider: PaymentProvider, keys: Partial<ProviderCredentials>): void {
