@@ -18,7 +18,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { createTestEvent, demand, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { demand, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import {
   hasPostgresTools,
@@ -29,7 +29,7 @@ import {
   stopServer,
 } from '#test/harness/own-server.ts';
 import { type Ended, freePort, runCommand as runAlone } from '#test/harness/started-service.ts';
-import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { startTestService, type TestAccount, type TestService, untilTrue } from '#test/harness/test-service.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const OPERATIONS = readFileSync(path.join(ROOT, 'docs/operations.md'), 'utf8');
@@ -97,7 +97,7 @@ const moment = async (url: string): Promise<string> =>
 async function awaitArchive(url: string): Promise<void> {
   const [row] = await query<{ file: string }>(url, 'SELECT pg_walfile_name(pg_current_wal_insert_lsn()) AS file');
   await query(url, 'SELECT pg_switch_wal()');
-  await eventually(() => (existsSync(path.join(archive, row?.file ?? '')) ? true : undefined), 30_000);
+  await untilTrue(() => existsSync(path.join(archive, row?.file ?? '')), 30_000);
 }
 
 const onPort = (port: number): string => {
@@ -139,7 +139,7 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
       await query(server.url, `ALTER SYSTEM SET ${name} = '${value}'`);
     service = await startTestService({ databaseUrl: server.url, worker: false });
     account = await service.account();
-    event = await createTestEvent(service, account);
+    event = await account.event();
   });
   afterAll(async () => {
     await service?.stop();

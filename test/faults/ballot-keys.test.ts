@@ -11,10 +11,10 @@ import { demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, keyFiles, setStatus, voteWith } from '#test/harness/keyed-elections.ts';
 import { patchEvent } from '#test/harness/rehearsals.ts';
 import {
-  eventually,
   startTestService,
   type TestAnswer,
   type TestService,
+  untilTrue,
   useService,
 } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
@@ -61,9 +61,9 @@ async function placesOf(running: TestService, bytes: Buffer): Promise<string[]> 
 
 /** The job may be at the same log as the test: then it is the job that destroys. */
 async function isDestroyed(eventId: string): Promise<void> {
-  await eventually(async () => {
+  await untilTrue(async () => {
     const left = [...keyFiles(main, eventId), ...keyFiles(copy, eventId), ...(await rowsOf(eventId))];
-    return left.length === 0 ? true : undefined;
+    return left.length === 0;
   });
 }
 const awayFrom = (folder: string, name: string): string => path.join(root, `${path.basename(folder)}-${name}`);
@@ -128,7 +128,7 @@ describe('the key of an election', () => {
     expect(keyFiles(main, election.id)).toHaveLength(2);
     await voteWith(service, election, [0, 1, 2]);
     await finishEvent(service, election.id);
-    const results = demand(await account.get(`/voting-events/${election.id}/results`), 200);
+    const results = await account.show(`/voting-events/${election.id}/results`);
     expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
   });
 });
@@ -185,7 +185,7 @@ describe('processes', () => {
 test('a scheduled election says that its key is gone, does not open, and is ready again when the key is back', async () => {
   const election = await createKeyedElection(service, account, UNIT_WEIGHTS, false);
   await patchEvent(service, account, election, { startsAt: Date.now() + HOUR_MS });
-  const read = async () => demand(await account.get(`/voting-events/${election.id}`), 200).missing;
+  const read = async () => (await account.show(`/voting-events/${election.id}`)).missing;
   expect(await read()).toEqual([]);
   const [name = ''] = keyFiles(main, election.id);
   for (const folder of [main, copy]) renameSync(path.join(folder, name), awayFrom(folder, name));
@@ -198,10 +198,7 @@ test('a scheduled election says that its key is gone, does not open, and is read
   expect(await read()).toEqual(missing);
   // Another change of the event keeps what was found.
   const candidate = { name: 'Late', positionIds: [election.positions[0]?.id] };
-  demand(
-    await service.call('POST', `/voting-events/${election.id}/candidates`, candidate, { key: account.write }),
-    201,
-  );
+  await account.make(`/voting-events/${election.id}/candidates`, candidate);
   expect(await read()).toEqual(missing);
   for (const folder of [main, copy]) renameSync(awayFrom(folder, name), path.join(folder, name));
   await publishTimedEvents(service.deps);
@@ -215,7 +212,7 @@ describe('when the result is final', () => {
     const [code = ''] = await voteWith(service, election, [0, 1, 2]);
     await finishEvent(service, election.id);
     await isDestroyed(election.id);
-    const results = demand(await account.get(`/voting-events/${election.id}/results`), 200);
+    const results = await account.show(`/voting-events/${election.id}/results`);
     expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
     const again = demand(await confirm(service, election, code), 200);
     expect(again).toMatchObject({ confirmationCode: code, confirmedCount: 1, votes: [] });
@@ -259,7 +256,7 @@ describe('when the result is final', () => {
     renameSync(copy, `${copy}-away`);
     try {
       await finishEvent(service, election.id);
-      await eventually(() => (alarmsOf(election.id).length > 0 ? true : undefined));
+      await untilTrue(() => alarmsOf(election.id).length > 0);
     } finally {
       renameSync(`${copy}-away`, copy);
     }

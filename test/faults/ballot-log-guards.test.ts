@@ -144,7 +144,7 @@ const alarmsOf = (eventId: string) => lines.filter(({ event, alarm }) => event =
 
 const standing = async ({ id }: TestEvent): Promise<unknown> => {
   const path = `/voting-events/${id}/results`;
-  const { final, disputed } = demand(await account.get(path), 200);
+  const { final, disputed } = await account.show(path);
   return { final, disputed };
 };
 
@@ -173,7 +173,7 @@ test('a close signs for the ballots as the log has them: names that changed hand
   await renumber(bea, numberOf(ada));
   await renumber(ada, numberOf(bea));
   const path = `/voting-events/${event.id}`;
-  const ended = await service.call('PATCH', path, { status: 'closed' }, { key: account.write });
+  const ended = await account.patch(path, { status: 'closed' });
   expect([ended.status, ended.body.error.details.reason]).toEqual([409, 'log_disputed']);
   await $client.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [event.id]);
   await expect(tendLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
@@ -184,7 +184,7 @@ test('a close signs for the ballots as the log has them: names that changed hand
       reason: expect.stringContaining('was changed'),
     }),
   );
-  const results = await service.call('GET', `${path}/results`, undefined, { key: account.read });
+  const results = await account.get(`${path}/results`);
   expect(demand(results, 200)).toMatchObject({ final: false, disputed: true });
 });
 

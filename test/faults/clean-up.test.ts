@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { CHUNK_ROWS } from '#src/database/in-chunks.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
-import { votePoll, votesFor } from '#test/harness/elections.ts';
+import { votesFor } from '#test/harness/elections.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
 
@@ -83,7 +83,7 @@ test('abandoned ballots go in chunks, and those of an event that cannot be dropp
 
 test('a forced deletion of a large event is over at once for everybody, and goes on in chunks until nothing is left', async () => {
   const event = await account.event({ code: 'LARGE1' }, plan);
-  await votePoll(service, account, event, votesFor(event));
+  await account.votePoll(event, votesFor(event));
   await database.query(
     `INSERT INTO participation (voting_event_id, participant) SELECT $1, 'p' || n FROM generate_series(1, 30000) AS n`,
     [event.id],

@@ -11,7 +11,7 @@ import { ask, startRealProcesses } from '#test/harness/real-processes.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import type { StartedService } from '#test/harness/started-service.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { eventually, untilTrue } from '#test/harness/test-service.ts';
+import { untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
@@ -49,7 +49,7 @@ describe.skipIf(!hasFaketime)('a process whose clock', () => {
       const one = await startStepped('+0s', { WORKER: 'on' });
       expect(await workerOf(one)).toBe('ok');
       one.step(offset);
-      await eventually(async () => ((await workerOf(one)) === 'failed' ? true : undefined), 10_000);
+      await untilTrue(async () => (await workerOf(one)) === 'failed', 10_000);
       // Its output is read beside its answers.
       await untilTrue(() => alarmsOf(one) > 0, 10_000);
       const { key } = { key: real.account.write };
@@ -62,7 +62,7 @@ describe.skipIf(!hasFaketime)('a process whose clock', () => {
       );
       expect(Math.abs(made.createdAt - Date.now())).toBeLessThan(2_000);
       one.step('+0s');
-      await eventually(async () => ((await workerOf(one)) === 'ok' ? true : undefined), 10_000);
+      await untilTrue(async () => (await workerOf(one)) === 'ok', 10_000);
       expect(await one.service.stop()).toBe(0);
       expect(alarmsOf(one)).toBe(1);
     },
@@ -83,11 +83,11 @@ describe.skipIf(!hasFaketime)('a process whose clock', () => {
         statuses.add((await ask(service.port, 'GET', '/health')).status);
       };
       for (let times = 0; times < 10; times += 1) for (const one of [ahead, behind]) await create(one);
-      await eventually(() => (receiver.received.length === 20 ? true : undefined), 10_000);
+      await untilTrue(() => receiver.received.length === 20, 10_000);
       ahead.step('-4s');
       behind.step('+4s');
       for (let times = 0; times < 10; times += 1) for (const one of [ahead, behind]) await create(one);
-      await eventually(() => (receiver.received.length === 40 ? true : undefined), 4_000);
+      await untilTrue(() => receiver.received.length === 40, 4_000);
       expect([...statuses].sort()).toEqual([200, 201]);
     } finally {
       await receiver.stop();
@@ -107,7 +107,7 @@ test('a server that stops waiting for its disk raises an alarm with each look', 
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(alarms()).toEqual([]);
     await runStatements(real.server.url, ['ALTER DATABASE voting SET synchronous_commit = off']);
-    await eventually(() => (alarms().length > 1 ? true : undefined));
+    await untilTrue(() => alarms().length > 1);
     expect(alarms()[0]).toContain('"settings":["synchronous_commit"]');
   } finally {
     over.abort();

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { enqueue } from '#src/jobs/queue.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
-import { demand, finishEvent, sealBallots, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, votesFor } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -25,7 +25,7 @@ async function pollWithVotes(count: number) {
       { positionId: first?.id, candidateId: first?.candidates[index % 2] },
       { positionId: second?.id, candidateId: second?.candidates[0], value: 1 + (index % 4) },
     ];
-    await votePoll(service, account, event, votes);
+    await account.votePoll(event, votes);
   }
   return event;
 }
@@ -34,7 +34,7 @@ async function pollWithVotes(count: number) {
 async function electionWithVotes() {
   const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const rows = [1, 2.5, 1, 1].map((weight, index) => ({ name: `Voter ${index}`, voterId: `V${index}`, weight }));
-  const voters = demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows }), 201);
+  const voters = await account.make(`/voting-events/${event.id}/voters/batch`, { voters: rows });
   for (const { id, voterId } of voters.slice(0, 3)) {
     const voterKey = await giveVoterKey(service, event.id, id);
     const ballot = { voterKey, voterId, votes: votesFor(event) };
@@ -104,7 +104,7 @@ describe('the operator’s commands', () => {
     const open = await runCommand(service, [...where, ...live, '--json'], { VOTING_KEY: account.read });
     expect(open).toMatchObject({ code: 0, stderr: '' });
     const told = JSON.parse(open.stdout);
-    const served = demand(await account.get(`/voting-events/${event.id}/results`), 200);
+    const served = await account.show(`/voting-events/${event.id}/results`);
     expect(told.positions).toEqual(served.positions);
     expect(told.checks.map(({ check, status }: Record<string, string>) => `${check} ${status}`)).toEqual([
       ...['roll left_out', 'electorate left_out', 'log agrees', 'close left_out', 'service agrees'],

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { recurringJobs } from '#src/work.ts';
-import { demand, PLURALITY, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import { createFakeClock, type FakeClock, hasFaketime } from '#test/harness/faketime.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
 import { hasPostgresTools, type OwnServer, startOwnServer } from '#test/harness/own-server.ts';
@@ -77,12 +77,12 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
   test.each(['+2h', '-2h'])('steps by %s ends, deletes and loses nothing, and is an alarm', async (offset) => {
     const now = Date.now();
     const event = await account.event({ endsAt: now + HOUR_MS }, PLURALITY, false);
-    demand(await account.patch(`/voting-events/${event.id}`, { startsAt: now + HOUR_MS / 2 }), 200);
+    await account.change(`/voting-events/${event.id}`, { startsAt: now + HOUR_MS / 2 });
     // Opened by the clock, an hour ago.
     await setEvent(service, event.id, sql`starts_at = ${now - HOUR_MS}`);
     service.deps.events.forget(event.id);
     const votes = votesFor(event);
-    await votePoll(service, account, event, votes);
+    await account.votePoll(event, votes);
     const ballotOf = { visitorId: visitor(), votes };
     const cast = demand(await account.page(event, 'ballot/cast', ballotOf), 201);
     const before = alarms();
@@ -106,11 +106,11 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
     expect(alarms()).toBe(before + 1);
     clock.step('+0s');
     await becomes('ok');
-    await eventually(async () => ((await waitingJobs()).length === 0 ? true : undefined), 30_000);
+    await untilTrue(async () => (await waitingJobs()).length === 0, 30_000);
     const code = { confirmationCode: cast.confirmationCode };
     demand(await account.page(event, 'ballot/confirm', code), 200);
-    await votePoll(service, account, event, votes);
-    const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
+    await account.votePoll(event, votes);
+    const results = await account.show(`/voting-events/${event.id}/results`);
     expect([results.final, results.stats.ballots]).toEqual([false, 3]);
   });
 });

@@ -8,7 +8,7 @@ import { createLog } from '#src/platform/log.ts';
 import { finishEvent, type TestEvent } from '#test/harness/elections.ts';
 import { createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { eventually, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useService } from '#test/harness/test-service.ts';
 
 const ROLE = `lesser_${randomBytes(6).toString('hex')}`;
 const service = await useService();
@@ -51,7 +51,7 @@ test('when a result is final, their dead rows go by a job', async () => {
   await voteWith(service, election, [0, 1, 2]);
   expect((await vacuumed()).map(({ times }) => times)).toEqual(JOINING_TABLES.map(() => 0));
   await finishEvent(service, election.id);
-  await eventually(async () => ((await vacuumed()).every(({ times }) => times > 0) ? true : undefined));
+  await untilTrue(async () => (await vacuumed()).every(({ times }) => times > 0));
 });
 
 const ROWS = 8_000;

@@ -15,7 +15,7 @@ import {
   type StartedService,
   startProcess,
 } from '#test/harness/started-service.ts';
-import { eventually, markPlaces, startTestService } from '#test/harness/test-service.ts';
+import { markPlaces, startTestService, untilTrue } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
 // A primary and its synchronous standby, both named in DATABASE_URL. The primary is lost with its disk while people vote, the standby is
@@ -90,13 +90,13 @@ describe.skipIf(!hasPostgresTools)('a service on a primary and its standby', () 
     expect(await read()).toEqual([0, 0, 1]);
     standby.stop();
     await waitForStandbys(primary, '');
-    await eventually(async () => ((await figure('voting_synchronous_standbys')) === 0 ? true : undefined));
-    await eventually(() => (lines() > 0 ? true : undefined), LOOK_MS);
+    await untilTrue(async () => (await figure('voting_synchronous_standbys')) === 0);
+    await untilTrue(() => lines() > 0, LOOK_MS);
     // Again and again: a rule that looks at the growth of the counter sees it for as long as it lasts.
-    await eventually(() => (lines() > 1 ? true : undefined), LOOK_MS);
+    await untilTrue(() => lines() > 1, LOOK_MS);
     standby.start();
     await waitForStandbys(primary, '*');
-    await eventually(async () => ((await figure('voting_synchronous_standbys')) === 1 ? true : undefined), 15_000);
+    await untilTrue(async () => (await figure('voting_synchronous_standbys')) === 1, 15_000);
     await pause(200);
     const [raised] = await read();
     await pause(LOOK_MS);
@@ -128,11 +128,11 @@ describe.skipIf(!hasPostgresTools)('a service on a primary and its standby', () 
     server.stop();
     setHotStandby('on');
     server.start();
-    await eventually(() => (faults('25006') > 3 ? true : undefined));
+    await untilTrue(() => faults('25006') > 3);
     expect(await atHealth()).toBe(503);
     expect(alarms()).toBe(0);
     promote(server);
-    await eventually(async () => ((await atHealth()) === 200 ? true : undefined), 15_000);
+    await untilTrue(async () => (await atHealth()) === 200, 15_000);
     await withClient(server.url, async (client) => {
       await client.query('BEGIN; LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE');
       await pause(STALLED_MS);

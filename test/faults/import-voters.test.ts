@@ -3,8 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readRoll, scanRoll } from '#src/commands/read-roll.ts';
 import { runCommand, startCommand } from '#test/harness/command-line.ts';
-import { demand } from '#test/harness/elections.ts';
-import { eventually, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
 const service = await useService();
@@ -18,7 +17,7 @@ interface Election {
 
 async function createElection(owner = account, more: Record<string, unknown> = {}): Promise<Election> {
   const body = { title: 'Board', type: 'election', ...more };
-  return demand(await owner.post('/voting-events', body), 201);
+  return await owner.make('/voting-events', body);
 }
 
 function fileOf(name: string, content: string | Buffer): string {
@@ -85,7 +84,7 @@ describe('voters import', () => {
   test('takes the right lines by the rules of the batch, and names each wrong one with its reason', async () => {
     const event = await createElection();
     const groups = `/voting-events/${event.id}/groups`;
-    const group = demand(await account.post(groups, { name: 'Board' }), 201);
+    const group = await account.make(groups, { name: 'Board' });
     const file = fileOf('mixed.csv', MIXED);
     const done = await importFile(event, file);
     expect(done).toMatchObject({ code: 1, lines: 17, accepted: 3, rejected: 11, finished: true });
@@ -141,7 +140,7 @@ describe('voters import', () => {
     let kills = 0;
     for (const enough of [1, 8_000, 17_000]) {
       const { child, end } = startCommand(service, importing(event, file));
-      await eventually(async () => ((await countOf(event)).rows >= enough ? true : undefined), 60_000);
+      await untilTrue(async () => (await countOf(event)).rows >= enough, 60_000);
       child.kill('SIGKILL');
       if ((await end).code === null) kills += 1;
     }
@@ -176,7 +175,7 @@ describe('voters import', () => {
 
   test('says in a dry run what the import then does, and stores nothing', async () => {
     const event = await createElection();
-    demand(await account.post(`/voting-events/${event.id}/voters`, { name: 'Old', voterId: 'V700' }), 201);
+    await account.make(`/voting-events/${event.id}/voters`, { name: 'Old', voterId: 'V700' });
     const lines = Array.from(
       { length: 1_200 },
       (_, index) => `Voter ${index},V${index % 1_000},${index % 7 === 0 ? 'x' : '1'}`,

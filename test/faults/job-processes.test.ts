@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFailed } from 'vitest';
 import { createRoll } from '#test/harness/mail-voters.ts';
 import { test } from '#test/harness/sending.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { WORKER_CONNECTIONS } from '#test/harness/worker-process.ts';
 
 /** A sample, and the full form by night: `npm run breaks`. */
@@ -27,7 +27,7 @@ test('jobs go on, and the process ends when asked to, whatever connections of th
     const some = roll.voters.slice(round * JOBS_A_ROUND, (round + 1) * JOBS_A_ROUND);
     await roll.mail(some);
     for (let index = 0; index < JOBS_A_ROUND; index += 1) await roll.enqueueDeletion();
-    await eventually(async () => ((await running()) >= 4 ? true : undefined), 60_000);
+    await untilTrue(async () => (await running()) >= 4, 60_000);
     // Several times, so that the ends of jobs that follow each other cannot be written down.
     for (let time = 0; time < 6; time += 1) {
       await database.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [
@@ -38,13 +38,13 @@ test('jobs go on, and the process ends when asked to, whatever connections of th
   }
   const last = roll.voters.slice(-1);
   await roll.mail(last);
-  await eventually(() => (mails.taken.some(({ to }) => to === last[0]?.email) ? true : undefined), 200_000);
+  await untilTrue(() => mails.taken.some(({ to }) => to === last[0]?.email), 200_000);
   expect(await eventually(async () => ((await worker.health()) === 'ok' ? 'ok' : undefined), 60_000)).toBe('ok');
-  await eventually(async () => {
+  await untilTrue(async () => {
     // A job that met several broken connections is due in minutes: that it is there still is what counts.
     await database.query('UPDATE jobs SET run_at = now_ms() WHERE held_by IS NULL AND run_at > now_ms()');
     const reached = new Set(mails.taken.map(({ to }) => to));
-    return reached.size === roll.voters.length ? true : undefined;
+    return reached.size === roll.voters.length;
   });
   const { code, ms } = await worker.stop();
   expect(code).toBe(0);
@@ -61,7 +61,7 @@ test('a process whose database hangs says that its jobs do, and ends within 20 s
   const roll = await createRoll(service, account, 6);
   const worker = await work();
   await roll.mail(roll.voters);
-  await eventually(() => (mails.received.length >= 4 ? true : undefined));
+  await untilTrue(() => mails.received.length >= 4);
   const blocker = await service.deps.db.$client.connect();
   await blocker.query('SET idle_in_transaction_session_timeout = 0; BEGIN; LOCK TABLE jobs');
   expect(await eventually(async () => ((await worker.health()) === 'failed' ? true : undefined), 30_000)).toBe(true);
@@ -85,7 +85,7 @@ test('jobs of a server that is gone are free at the start of the next, without a
   await database.query("INSERT INTO job_runners (id, seen_at) VALUES ('pool-gone', now_ms() - 3600000)");
   const worker = await work();
   // Once it has begun: on a busy machine the beginning alone takes so long.
-  await eventually(() => (mails.taken.length === 1 ? true : undefined), 20_000);
+  await untilTrue(() => mails.taken.length === 1, 20_000);
   await worker.stop();
 });
 
@@ -104,7 +104,7 @@ test('a process that stood still itself raises no alarm about its jobs, and goes
     await pause(100);
   }
   await roll.mail(roll.voters);
-  await eventually(() => (mails.taken.length === 1 ? true : undefined), 30_000);
+  await untilTrue(() => mails.taken.length === 1, 30_000);
   expect(worker.log()).not.toContain('jobs_stalled');
   expect(await worker.stop()).toMatchObject({ code: 0 });
 });

@@ -7,7 +7,7 @@ import { type AnyJob, defineJob, enqueue } from '#src/jobs/queue.ts';
 import { type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createTestDatabase } from '#test/harness/test-database.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 
 interface World {
   readonly db: Database;
@@ -70,13 +70,13 @@ WORLD('jobs go on after the end of one could not be written down', async ({ worl
   const job = noting(ran, async (name) => (name === 'first' ? held.promise : undefined));
   await run(job);
   await enqueue(db, job, { name: 'first' });
-  await eventually(() => (ran.length === 1 ? true : undefined));
+  await untilTrue(() => ran.length === 1);
   const letGo = await lock();
   held.resolve();
   await pause(TOO_LONG_MS);
   await letGo();
   await enqueue(db, job, { name: 'second' });
-  await eventually(() => (ran.includes('second') ? true : undefined), 30_000);
+  await untilTrue(() => ran.includes('second'), 30_000);
 });
 
 WORLD(
@@ -91,7 +91,7 @@ WORLD(
     await pause(TOO_LONG_MS);
     await letGo();
     await enqueue(db, job, { name: 'first' });
-    await eventually(() => (ran.length === 1 ? true : undefined), 60_000);
+    await untilTrue(() => ran.length === 1, 60_000);
   },
 );
 
@@ -102,7 +102,7 @@ WORLD('jobs go on after the ends of several could not be written down', async ({
   const job = noting(ran, async (name) => held.get(name)?.promise);
   const runner = await run(job);
   for (const name of held.keys()) await enqueue(db, job, { name });
-  await eventually(() => (ran.length === held.size ? true : undefined));
+  await untilTrue(() => ran.length === held.size);
   const letGo = await lock();
   // Each end is written down by a statement of its own.
   for (const { resolve } of held.values()) {
@@ -112,7 +112,7 @@ WORLD('jobs go on after the ends of several could not be written down', async ({
   await pause(TOO_LONG_MS);
   await letGo();
   await enqueue(db, job, { name: 'after' });
-  await eventually(() => (ran.includes('after') ? true : undefined), 30_000);
+  await untilTrue(() => ran.includes('after'), 30_000);
   expect(runner.isWell()).toBe(true);
 });
 
@@ -131,7 +131,7 @@ WORLD('jobs begin after a start that got no answer', async ({ world }) => {
   const runner = await run(job);
   expect(runner.isWell()).toBe(false);
   await enqueue(db, job, { name: 'first' });
-  await eventually(() => (ran.length === 1 ? true : undefined), 60_000);
+  await untilTrue(() => ran.length === 1, 60_000);
   expect(runner.isWell()).toBe(true);
 });
 
@@ -144,7 +144,7 @@ WORLD(
     const job = noting(ran, async () => (ran.length === 1 ? held.promise : undefined));
     await run(job);
     await enqueue(db, job, { name: 'first' });
-    await eventually(() => (ran.length === 1 ? true : undefined));
+    await untilTrue(() => ran.length === 1);
     // As if this runner had not been seen for a while: another one holds the job for the second time.
     await db.$client.query("UPDATE jobs SET held_by = 'another', attempts = 2");
     held.resolve();
@@ -203,8 +203,8 @@ WORLD('jobs of the clock have one row each, which comes again', async ({ world }
   const [row] = await eventually(async () => ((await rowsOf()).length === 1 ? await rowsOf() : undefined));
   expect(row.later).toBe(true);
   await db.$client.query('UPDATE jobs SET run_at = 0');
-  await eventually(() => (runs === 1 ? true : undefined));
-  await eventually(async () => ((await rowsOf())[0].later ? true : undefined));
+  await untilTrue(() => runs === 1);
+  await untilTrue(async () => (await rowsOf())[0].later);
   expect(await rowsOf()).toEqual([row]);
   for (const runner of runners) await runner.stop();
   expect(runs).toBe(1);

@@ -70,9 +70,9 @@ describe.each(Object.entries(PLACES))('while %s is another folder', (_name, fold
       );
       expect(await account.show(path_)).toMatchObject([{ weight: 1 }]);
       expect(await rowsOf(election.id)).toEqual([]);
-      demand(await account.post(path_, voter(1)), 201);
+      await account.make(path_, voter(1));
       demand(await setStatus(service, election, 'open'), 200);
-      demand(await account.patch(`/voting-events/${poll.id}`, { status: 'open' }), 200);
+      await account.change(`/voting-events/${poll.id}`, { status: 'open' });
     },
   );
 

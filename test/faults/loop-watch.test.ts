@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { createLog } from '#src/platform/log.ts';
-import { eventually, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useService } from '#test/harness/test-service.ts';
 
 const lines: Record<string, unknown>[] = [];
 const service = await useService({
@@ -48,7 +48,7 @@ describe('code that holds the event loop', () => {
     const asked = Array.from({ length: 10 }, () => other.get(`/voting-events/${event.id}`));
     setImmediate(() => hold(300));
     await Promise.all(asked);
-    await eventually(() => (computed().at(-1)?.['route'] === 'none' ? true : undefined));
+    await untilTrue(() => computed().at(-1)?.['route'] === 'none');
     expect(named().length).toBe(before);
   });
 });

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { listJobs } from '#src/jobs/inspect.ts';
 import { createRoll } from '#test/harness/mail-voters.ts';
 import { test } from '#test/harness/sending.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 
 const never = (): Promise<undefined> => new Promise(() => undefined);
 
@@ -12,14 +12,14 @@ test('a deletion takes at most 5 seconds while the mail server hangs', async ({ 
   const roll = await createRoll(service, account, 40);
   await roll.mail(roll.voters);
   await work();
-  await eventually(() => (mails.received.length >= 4 ? true : undefined));
+  await untilTrue(() => mails.received.length >= 4);
   for (const { id } of roll.voters.slice(-3)) {
     const from = performance.now();
     const path = `/voting-events/${roll.event.id}/voters/${id}`;
     expect((await account.delete(path)).status).toBe(202);
-    await eventually(async () => {
+    await untilTrue(async () => {
       const rows = await service.query('SELECT 1 FROM voters WHERE id = $1', [id]);
-      return rows.length === 0 ? true : undefined;
+      return rows.length === 0;
     });
     expect(performance.now() - from).toBeLessThan(5_000);
   }
@@ -39,7 +39,7 @@ test('a mail that the server takes after 12 seconds goes out once, with a key th
   const [voter] = roll.voters;
   await roll.mail(roll.voters);
   await work();
-  await eventually(async () => ((await roll.keyStatus(voter?.id ?? '')) === 'sent' ? true : undefined), 40_000);
+  await untilTrue(async () => (await roll.keyStatus(voter?.id ?? '')) === 'sent', 40_000);
   await pause(3_000);
   expect(mails.received).toHaveLength(1);
   const rows = await service.query('SELECT count(*)::int AS keys FROM voter_keys');
@@ -55,7 +55,7 @@ test('many mails share a few connections, and carry what programs and people nee
   const roll = await createRoll(service, account, 200);
   await roll.mail(roll.voters);
   await work();
-  await eventually(() => (mails.taken.length === 200 ? true : undefined), 60_000);
+  await untilTrue(() => mails.taken.length === 200, 60_000);
   expect(mails.connections()).toBeLessThanOrEqual(5);
   const [mail] = mails.taken;
   expect(mail?.text).toMatch(/^Auto-Submitted: auto-generated\r?$/m);
@@ -80,11 +80,11 @@ test('a refusal for a while is tried again with the same key and name, and its c
   expect(failed).toMatchObject({ state: 'retrying', lastError: expect.stringContaining('451 4.3.2 to DATA') });
   // A time of two days: the pauses grow to six hours.
   expect(failed.maxAttempts).toBe(18);
-  await eventually(() => (mails.taken.length === 1 ? true : undefined));
+  await untilTrue(() => mails.taken.length === 1);
   const [first, second] = mails.received;
   expect(second?.messageId).toBe(first?.messageId);
   expect(second?.voterKey).toBe(first?.voterKey);
-  await eventually(() => (worker.log().includes('"reply":"451 4.3.2 to DATA"') ? true : undefined));
+  await untilTrue(() => worker.log().includes('"reply":"451 4.3.2 to DATA"'));
   for (const secret of ['voter-0@club.example', first?.voterKey ?? 'no key'])
     expect(`${worker.log()}${JSON.stringify(failed)}`).not.toContain(secret);
 });
@@ -102,10 +102,8 @@ test('a refusal for good is not tried again, stands as failed, and is counted wh
   await roll.mail(roll.voters);
   const worker = await work();
   const status = (voter: { id: string } | undefined) => roll.keyStatus(voter?.id ?? '');
-  await eventually(async () => ((await status(well)) === 'sent' ? true : undefined));
-  await eventually(async () =>
-    (await status(content)) === 'failed' && (await status(gone)) === 'failed' ? true : undefined,
-  );
+  await untilTrue(async () => (await status(well)) === 'sent');
+  await untilTrue(async () => (await status(content)) === 'failed' && (await status(gone)) === 'failed');
   await pause(4_000);
   expect(mails.received.filter(({ to }) => to === content?.email)).toHaveLength(1);
   const jobs = await listJobs(service.deps.db, { task: 'send_voter_key' });
@@ -146,9 +144,9 @@ test('a key that is used while its mail is still noted as sent stays used', asyn
   await roll.mail(roll.voters);
   await work();
   await used.promise;
-  await eventually(async () => {
+  await untilTrue(async () => {
     const left = await listJobs(service.deps.db, { task: 'send_voter_key' });
-    return left.length === 0 ? true : undefined;
+    return left.length === 0;
   });
   client.release();
   const rows = await service.query('SELECT key_used FROM voters WHERE id = $1', [voter.id]);
@@ -169,13 +167,13 @@ test('kill -9 loses no mail and doubles at most those under way, each with its k
   await roll.mail(roll.voters);
   for (const share of [8, 20]) {
     const worker = await work();
-    await eventually(() => (mails.received.length >= share ? true : undefined), 60_000);
+    await untilTrue(() => mails.received.length >= share, 60_000);
     await worker.kill();
   }
   await work();
-  await eventually(async () => {
+  await untilTrue(async () => {
     const left = await listJobs(service.deps.db, { task: 'send_voter_key' });
-    return left.length === 0 ? true : undefined;
+    return left.length === 0;
   });
   expect(new Set(mails.taken.map(({ to }) => to)).size).toBe(40);
   // Five at a time, killed twice.

@@ -10,7 +10,7 @@ import {
   type ReleaseDatabase,
   startReleases,
 } from '#test/harness/releases.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const releases = await use(startReleases());
@@ -87,7 +87,7 @@ describe('a migration', () => {
       await client.query('SELECT FROM groups');
       // Tried again, it gives up waiting, and tries again.
       await eventually(() => isWaiting('groups'));
-      await eventually(async () => ((await isWaiting('groups')) === undefined ? true : undefined));
+      await untilTrue(async () => (await isWaiting('groups')) === undefined);
       await eventually(() => isWaiting('groups'));
       await client.query('COMMIT');
       const { code, stderr } = await migrated;

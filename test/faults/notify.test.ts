@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { demand } from '#test/harness/elections.ts';
 import { createRoll } from '#test/harness/mail-voters.ts';
 import { test } from '#test/harness/sending.ts';
-import { eventually, type TestAccount } from '#test/harness/test-service.ts';
+import { eventually, type TestAccount, untilTrue } from '#test/harness/test-service.ts';
 
 type Roll = Awaited<ReturnType<typeof createRoll>>;
 
@@ -14,7 +14,7 @@ const notify = async (account: TestAccount, roll: Roll, audience = 'all'): Promi
 };
 const read = async (account: TestAccount, roll: Roll, id: string) => {
   const path = `/voting-events/${roll.event.id}/notifications/${id}`;
-  return demand(await account.get(path), 200);
+  return await account.show(path);
 };
 const ended = (account: TestAccount, roll: Roll, id: string) =>
   eventually(async () => {
@@ -37,9 +37,9 @@ test('kill -9 in the middle of mails to many voters loses none and doubles at mo
   const id = await notify(account, roll);
   for (const share of [10, 60, 300]) {
     const pair = await Promise.all([work(), work()]);
-    await eventually(() => (mails.received.length >= share ? true : undefined), 60_000);
+    await untilTrue(() => mails.received.length >= share, 60_000);
     await pair[0].kill();
-    await eventually(() => (mails.received.length >= share + 20 ? true : undefined), 60_000);
+    await untilTrue(() => mails.received.length >= share + 20, 60_000);
     await pair[1].kill();
   }
   mails.answerWith(async () => undefined);
@@ -66,7 +66,7 @@ test('somebody who holds a row for longer than a statement waits makes no voter 
   const id = await notify(account, roll);
   try {
     await work();
-    await eventually(() => (mails.received.length > 0 ? true : undefined), 60_000);
+    await untilTrue(() => mails.received.length > 0, 60_000);
     await holder.query('BEGIN');
     await holder.query("SET LOCAL lock_timeout = '20s'");
     await holder.query('SELECT 1 FROM notifications WHERE id = $1 FOR UPDATE', [id]);
@@ -126,10 +126,10 @@ test('a single voter key is mailed before the mails to many that wait', async ({
   const roll = await createRoll(service, account, 100);
   await work();
   await notify(account, roll);
-  await eventually(() => (mails.received.length >= 5 ? true : undefined), 60_000);
+  await untilTrue(() => mails.received.length >= 5, 60_000);
   const last = roll.voters.slice(-1);
   const before = mails.received.length;
   await roll.mail(last);
-  await eventually(() => (mails.received.some(({ to }) => to === last[0]?.email) ? true : undefined), 60_000);
+  await untilTrue(() => mails.received.some(({ to }) => to === last[0]?.email), 60_000);
   expect(mails.received.length - before).toBeLessThan(50);
 });

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { createTestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { ask, startRealProcesses } from '#test/harness/real-processes.ts';
 import { freePort } from '#test/harness/started-service.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -104,13 +104,13 @@ describe('`npm start`', () => {
       stdio: 'ignore',
     });
     const ended = once(npm, 'exit');
-    await eventually(async () => ((await isUp(port)) ? true : undefined));
+    await untilTrue(() => isUp(port));
     npm.kill('SIGTERM');
     await ended;
     // The service ends its connections first; then nothing holds the port.
-    await eventually(async () => {
+    await untilTrue(async () => {
       const answer = await ask(port, 'GET', '/health').catch(() => undefined);
-      return answer === undefined ? true : undefined;
+      return answer === undefined;
     }, 15_000);
     expect(npm.exitCode === 0 || npm.signalCode === 'SIGTERM').toBe(true);
   });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
-import { demand, finishEvent, tendLog, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, finishEvent, tendLog, votesFor } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -20,7 +20,7 @@ async function close(eventId: string): Promise<void> {
 }
 
 async function resultsOf({ id }: KeyedElection) {
-  return demand(await account.get(`/voting-events/${id}/results`), 200);
+  return await account.show(`/voting-events/${id}/results`);
 }
 
 /** What is sealed with each ballot of a table, in millionths, beside what its row says. */
@@ -49,7 +49,7 @@ test('a ballot is sealed with the weight of its voter, the usual one or any othe
 test('the weight that counts is the one at the cast, after a change before it', async () => {
   const election = await createKeyedElection(service, account, [3]);
   const path = `/voting-events/${election.id}/voters/${election.voters[0]?.id}`;
-  demand(await account.patch(path, { weight: 4 }), 200);
+  await account.change(path, { weight: 4 });
   await voteWith(service, election, [0]);
   expect(await weightsIn('ballot_queue', election)).toEqual([{ sealed: 4_000_000n, row: 4_000_000n }]);
 });
@@ -113,7 +113,7 @@ test('a waiting ballot whose seal was damaged keeps its event from being final, 
 
 test('a ballot of a poll that waits with another weight than everybody’s is not sealed', async () => {
   const poll = await account.event();
-  await votePoll(service, account, poll, votesFor(poll));
+  await account.votePoll(poll, votesFor(poll));
   await query('UPDATE ballot_queue SET weight_micro = 2000000 WHERE voting_event_id = $1', [poll.id]);
   await seal(poll.id);
   const { rows } = await query('SELECT set_back FROM ballot_queue WHERE voting_event_id = $1', [poll.id]);

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { askRaw, readToken, watchConsole } from '#test/harness/console.ts';
 import { programFile } from '#test/harness/programs.ts';
 import { freePort } from '#test/harness/started-service.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 
 const run = promisify(execFile);
 /** As a checkout starts; the other tests start a bundle of it. */
@@ -178,16 +178,16 @@ describe('the service as a process', () => {
       });
       if (answer !== undefined) expect(answer.status).toBe(200);
     }
-    await eventually(async () => {
+    await untilTrue(async () => {
       const { stdout: now } = await run('pgrep', ['-P', String(started.child.pid), '-f', 'main.ts']);
       const pids = now.trim().split('\n');
-      return pids.length === 2 && !pids.includes(one) ? true : undefined;
+      return pids.length === 2 && !pids.includes(one);
     }, 20_000);
     // A process that is still starting cannot tell its figures.
     const counted = /voting_http_request_duration_seconds_count\{method="GET",route="\/health",status="200"\} \d+/;
-    await eventually(async () => {
+    await untilTrue(async () => {
       const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-      return counted.test(metrics) ? true : undefined;
+      return counted.test(metrics);
     });
     expect(await fetch(`http://127.0.0.1:${started.port}/metrics`).then(({ status }) => status)).toBe(404);
     // The one that is new was given what came before it.

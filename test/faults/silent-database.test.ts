@@ -3,7 +3,13 @@ import { generateApiKey } from '#src/accounts/api-key.ts';
 import { type DatabaseProxy, startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
 import { ask } from '#test/harness/real-processes.ts';
-import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import {
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+  untilTrue,
+} from '#test/harness/test-service.ts';
 
 let direct: TestService;
 let account: TestAccount;
@@ -67,12 +73,10 @@ describe('while the database is silent', () => {
     expect(health.ms).toBeLessThan(1_000);
     proxy.silent = false;
     proxy.cut();
-    await eventually(async () =>
-      (await fetch(`http://127.0.0.1:${service.port}/health`)).status === 200 ? true : undefined,
-    );
-    await eventually(async () => {
+    await untilTrue(async () => (await fetch(`http://127.0.0.1:${service.port}/health`)).status === 200);
+    await untilTrue(async () => {
       const again = await Promise.all(calls.map(time));
-      return again.every(({ status }) => status < 500) ? true : undefined;
+      return again.every(({ status }) => status < 500);
     });
   });
 });

@@ -4,7 +4,7 @@ import { ask } from '#test/harness/real-processes.ts';
 import { expectReplaced, IS_AT, MIGRATES, NEXT, startReleases } from '#test/harness/releases.ts';
 import { voteAllTheTime } from '#test/harness/repeating-voters.ts';
 import { freePort } from '#test/harness/started-service.ts';
-import { createTestAccount, eventually, startTestService } from '#test/harness/test-service.ts';
+import { createTestAccount, startTestService, untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const releases = await use(startReleases());
@@ -23,7 +23,7 @@ describe('a release with a higher schema number', () => {
     const port = await freePort();
     const [stopped, ended] = [await on.start(undefined, { WORKER: 'off' }), await on.start()];
     const votes = voteAllTheTime([stopped.port, ended.port, port], account.vote, event);
-    await eventually(async () => (votes.count() > 200 ? true : undefined));
+    await untilTrue(async () => votes.count() > 200);
     stopped.child.kill('SIGSTOP');
     const sessions = await on.query("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'voting-service%'");
     const replacing = await on.start(releases.next, { PORT: String(port) });
@@ -33,7 +33,7 @@ describe('a release with a higher schema number', () => {
     stopped.child.kill('SIGCONT');
     await expectReplaced(stopped, IS_AT);
     const meanwhile = votes.count();
-    await eventually(async () => (votes.count() > meanwhile + 50 ? true : undefined));
+    await untilTrue(async () => votes.count() > meanwhile + 50);
     const { confirmed, mostTries } = await votes.stop();
     expect(replacing.output()).toMatch(/\d+ database sessions did not end by themselves, and are ended/);
     expect(replacing.output()).toMatch(new RegExp(`Migrated to schema number ${NEXT}; votes paused for [0-9.]+ s`));

@@ -7,7 +7,7 @@ import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { forgetDeliveries } from '#src/webhooks/sending-repository.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
-import { eventually, startTestService, type TestAccount, useService } from '#test/harness/test-service.ts';
+import { eventually, startTestService, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
 import { useReceivers } from '#test/harness/use.ts';
 
 const TYPE = 'voting_event.updated';
@@ -62,7 +62,7 @@ test('two senders together have at most ten messages under way for one endpoint,
   const rows = await service.query('SELECT count(DISTINCT holder)::int AS holders FROM webhook_holds');
   expect(rows[0].holders).toBeLessThanOrEqual(2);
   await tell(account, 200);
-  await eventually(() => (all.every(({ received }) => received.length >= 200) ? true : undefined), 30_000);
+  await untilTrue(() => all.every(({ received }) => received.length >= 200), 30_000);
   await sender.stop(5_000);
   await other.stop();
   for (const receiver of all) expect(numbersOf(receiver)).toEqual(upTo(200));
@@ -124,7 +124,7 @@ test('what waits goes to the new address of its endpoint', async () => {
   await untilLookedAgain(account);
   const sentBefore = before.received.length;
   answer();
-  await eventually(async () => ((await countDeliveries(id, 'delivered')) === 40 ? true : undefined));
+  await untilTrue(async () => (await countDeliveries(id, 'delivered')) === 40);
   expect(before.received.length).toBe(sentBefore);
   expect([...numbersOf(before), ...numbersOf(after)].toSorted((one, other) => one - other)).toEqual(upTo(40));
 });
@@ -136,7 +136,7 @@ test('what waits for an endpoint that is switched off is not sent, and goes on w
   await untilLookedAgain(account);
   const underWay = receiver.received.length;
   answer();
-  await eventually(async () => ((await countDeliveries(id, 'delivered')) === underWay ? true : undefined));
+  await untilTrue(async () => (await countDeliveries(id, 'delivered')) === underWay);
   await untilLookedAgain(account);
   expect(receiver.received.length).toBe(underWay);
   expect(await countDeliveries(id, 'skipped')).toBe(2);
@@ -144,7 +144,7 @@ test('what waits for an endpoint that is switched off is not sent, and goes on w
   const tries = async () => (await waiting()).map(({ nextTryAt }: { nextTryAt: number | null }) => nextTryAt !== null);
   expect(await tries()).toEqual(Array.from({ length: 40 - underWay }, () => false));
   await change(account, id, { status: 'active' });
-  await eventually(async () => ((await countDeliveries(id, 'delivered')) === 40 ? true : undefined));
+  await untilTrue(async () => (await countDeliveries(id, 'delivered')) === 40);
   expect(numbersOf(receiver)).toEqual(upTo(40));
 });
 
@@ -167,7 +167,7 @@ test('what is older than thirty days is forgotten with its attempts, and nothing
   const receiver = await receive();
   const id = await subscribe(account, receiver.url);
   await tell(account, 3);
-  await eventually(async () => ((await countDeliveries(id, 'delivered')) === 3 ? true : undefined));
+  await untilTrue(async () => (await countDeliveries(id, 'delivered')) === 3);
   const nowMs = service.deps.clock.now();
   await forgetDeliveries(service.deps.db, nowMs + 29 * DAY_MS);
   expect(await countDeliveries(id, 'delivered')).toBe(3);
@@ -197,7 +197,7 @@ test('ten receivers that hang delay none of ten others: all of theirs arrive bef
   const quick = await Promise.all(upTo(10).map(() => receive()));
   for (const { url } of [...hanging, ...quick]) await subscribe(account, url);
   await tell(account, 20);
-  await eventually(() => (quick.every(({ received }) => received.length === 20) ? true : undefined), 14_000);
+  await untilTrue(() => quick.every(({ received }) => received.length === 20), 14_000);
   const rows = await service.query(
     `SELECT count(*) FILTER (WHERE a.response_status = 200)::int AS arrived, count(*) FILTER (WHERE a.error IS NOT NULL)::int AS given_up,
       max(a.at - d.created_at) AS latest

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { startReceiver } from '#test/harness/receiver.ts';
-import { eventually, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { startTestService, type TestService, untilTrue } from '#test/harness/test-service.ts';
 import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
 
 const EVENTS = 60;
@@ -23,7 +23,7 @@ test('workers killed with -9 lose no message, and what is sent twice keeps its I
   const distinct = () => new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size;
   for (const share of [8, 25]) {
     const worker = await startWorker(service);
-    await eventually(() => (receiver.received.length >= share ? true : undefined), 30_000);
+    await untilTrue(() => receiver.received.length >= share, 30_000);
     await worker.kill();
     // What a dead worker held is anybody's within a minute: the test lets that minute pass at once.
     const { rows } = await database.query('SELECT max(held_until) - now_ms() AS left FROM webhook_holds');
@@ -38,7 +38,7 @@ test('workers killed with -9 lose no message, and what is sent twice keeps its I
     );
     return rows[0].left;
   };
-  await eventually(async () => ((await left()) === 0 ? true : undefined), 30_000);
+  await untilTrue(async () => (await left()) === 0, 30_000);
   await last.stop();
   expect(distinct()).toBe(EVENTS);
   const bodies = Map.groupBy(receiver.received, ({ headers }) => headers['webhook-id']);

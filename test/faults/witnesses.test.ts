@@ -6,10 +6,10 @@ import { askWitnesses } from '#src/service-log/ask-witnesses.ts';
 import { openCosignature, parseWitnessKey } from '#src/service-log/cosignature.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, sealBallots, type TestEvent, tendLog, votePoll, votesFor } from '#test/harness/elections.ts';
+import { createTestEvent, sealBallots, type TestEvent, tendLog, votesFor } from '#test/harness/elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import { ServiceLogReader } from '#test/harness/service-log.ts';
-import { eventually, startTestService, useService } from '#test/harness/test-service.ts';
+import { startTestService, untilTrue, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 import { type Manner, startWitness } from '#test/harness/witness.ts';
 
@@ -107,9 +107,9 @@ describe('the witnesses of the service’s own log', () => {
     odd.manner = 'hanging';
     await newHead();
     const asking = ask();
-    await eventually(async () => ((await signers()).includes('good.example') ? true : undefined));
+    await untilTrue(async () => (await signers()).includes('good.example'));
     const event = await account.event();
-    await votePoll(service, account, event, votesFor(event));
+    await account.votePoll(event, votesFor(event));
     await sealBallots(service, event.id, 1);
     const { size } = await log.head();
     await sequenceServiceLog(service.deps);
@@ -162,7 +162,7 @@ describe('the witnesses of the service’s own log', () => {
       const event = await createTestEvent(worker, owner);
       await sealBallots(worker, event.id, 1);
       await sequenceServiceLog(worker.deps);
-      await eventually(() => (good.asked > asked ? true : undefined));
+      await untilTrue(() => good.asked > asked);
     } finally {
       await worker.stop();
     }
@@ -187,7 +187,7 @@ describe('the close of an event, where witnesses are set', () => {
     ]);
     const [position] = event.positions;
     for (const candidateId of position?.candidates ?? [])
-      await votePoll(service, account, event, [{ positionId: position?.id, candidateId }]);
+      await account.votePoll(event, [{ positionId: position?.id, candidateId }]);
     return event;
   }
 

@@ -6,7 +6,7 @@ import { EventCounter } from '#src/results/count-event.ts';
 import { EventCache, findAccess } from '#src/voting-events/access.ts';
 import { createTestEvent, demand, PLURALITY, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { PRICE } from '#test/harness/payments.ts';
-import { eventually, type TestService, useService } from '#test/harness/test-service.ts';
+import { type TestService, untilTrue, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const first = await useService();
@@ -42,7 +42,7 @@ describe('an event that voters ask for', () => {
       await titleAt(second, event);
       demand(await first.call('PATCH', `/voting-events/${event.id}`, { title }, { key: account.write }), 200);
       expect(await titleAt(first, event)).toBe(title);
-      await eventually(async () => ((await titleAt(second, event)) === title ? true : undefined));
+      await untilTrue(async () => (await titleAt(second, event)) === title);
     }
   });
 
@@ -52,7 +52,7 @@ describe('an event that voters ask for', () => {
     const title = async () => (await cache.find(account.id, event.id, Date.now()))?.event.title;
     expect(await title()).toBe('Before');
     await renameUnannounced(event, 'After');
-    await eventually(async () => ((await title()) === 'After' ? true : undefined), 3_000);
+    await untilTrue(async () => (await title()) === 'After', 3_000);
   });
 
   test('is not kept when it was read while it changed', async () => {
@@ -74,7 +74,7 @@ describe('an event that voters ask for', () => {
     expect([await status(first), await status(second)]).toEqual([200, 200]);
     await first.call('DELETE', `/voting-events/${event.id}`, undefined, { key: account.write });
     expect(await status(first)).toBe(404);
-    await eventually(async () => ((await status(second)) === 404 ? true : undefined));
+    await untilTrue(async () => (await status(second)) === 404);
   });
 
   test('has results for all who ask at once by a definition that was changed since, with the ballots of the new one', async () => {

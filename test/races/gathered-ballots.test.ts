@@ -10,7 +10,7 @@ import { identityHash } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { paperOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { demand, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -241,7 +241,7 @@ const NAMES = ['ada', 'bea', 'cy', 'di', 'eve', 'flo', 'gil', 'hal', 'ina', 'jo'
 async function createElection(): Promise<TestEvent> {
   const event = await account.event({ type: 'election' });
   const voters = NAMES.map((name) => ({ name, email: `${name}@example.org`, voterId: `ID-${name}` }));
-  const rows = demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
+  const rows = await account.make(`/voting-events/${event.id}/voters/batch`, { voters });
   for (const { id } of rows) await giveVoterKey(service, event.id, id, KEY);
   const idOf = (name: string): string => rows[NAMES.indexOf(name)].id;
   await pool.query("UPDATE voters SET key_status = 'used' WHERE voting_event_id = $1 AND name <> 'bea'", [event.id]);

@@ -3,7 +3,7 @@ import { sequenceLog, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from '#src/voters/voter-key.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, votesFor } from '#test/harness/elections.ts';
-import { eventually, patiently, useService } from '#test/harness/test-service.ts';
+import { eventually, patiently, untilTrue, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const VOTERS = 200;
@@ -28,7 +28,7 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
   for (let batch = 0; batch < VOTERS; batch += 100) {
     const rows = Array.from({ length: 100 }, (_, at) => ({ name: 'V', email: `v${batch + at}@mail.example` }));
     const path = `/voting-events/${event.id}/voters/batch`;
-    const added = demand(await account.post(path, { voters: rows }), 201);
+    const added = await account.make(path, { voters: rows });
     const holder = { votingEventId: event.id, id: '', keyGeneration: 0 };
     const voterKey = (): string => makeVoterKey(service.deps.secrets, holder, generateKeySeed());
     voters.push(...added.map((voter: { id: string; email: string }) => ({ ...voter, voterKey: voterKey() })));
@@ -100,7 +100,7 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
         ?.count,
     );
   const removed = Math.ceil(voting.length / 20);
-  await eventually(async () => ((await count('voters')) === VOTERS - removed ? true : undefined));
+  await untilTrue(async () => (await count('voters')) === VOTERS - removed);
   expect(await count('participation')).toBe(voting.length);
   expect((await count('ballot_blocks', 'sum(ballots)')) + (await count('ballot_queue'))).toBe(voting.length);
   const results = await account.get(`/voting-events/${event.id}/results`);

@@ -123,9 +123,9 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
     // Each process knows after a quarter of a second what the other one asked, and gains tokens before the first read is sent.
     expect(asked).toBeLessThanOrEqual(2 * 31 + Math.ceil(10 * (seconds + 1)));
     // At once, or as soon as this process has heard what the other one asked.
-    await eventually(async () => {
+    await untilTrue(async () => {
       const answer = await cast(other, event, first.attempt);
-      return answer.status === 201 ? true : undefined;
+      return answer.status === 201;
     }, 5_000);
     sandbox.faults.webhooks = 'normal';
     expect(asked).toBeGreaterThan(0);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createTestEvent, demand, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
-import { eventually, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
+import { type TestAnswer, type TestService, untilTrue, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 // Without jobs: what stands in the database changes by requests alone.
@@ -85,9 +85,9 @@ test('a wipe that is cut off in its middle has wiped nothing, and the next one w
     const { rows: process } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     client.on('error', () => undefined);
     await $client.query('SELECT pg_terminate_backend($1)', [process[0]?.pid]);
-    await eventually(async () => {
+    await untilTrue(async () => {
       const alive = await $client.query('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [process[0]?.pid]);
-      return alive.rows.length === 0 ? true : undefined;
+      return alive.rows.length === 0;
     });
   } finally {
     client.release(true);

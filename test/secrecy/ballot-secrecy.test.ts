@@ -5,7 +5,7 @@ import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 import { createLog } from '#src/platform/log.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import {
   createTestAccount,
@@ -52,7 +52,7 @@ async function createVoters(): Promise<Voter[]> {
       email: `v${batch}-${at}@mail.example`,
     }));
     const path = `/voting-events/${event.id}/voters/batch`;
-    voters.push(...demand(await service.call('POST', path, { voters: rows }, { key: account.write }), 201));
+    voters.push(...(await account.make(path, { voters: rows })));
   }
   for (let last = voters.length - 1; last > 0; last -= 1) {
     const other = randomInt(last + 1);
@@ -119,11 +119,11 @@ async function dumpWithQueue(voters: readonly Voter[]): Promise<DumpedRow[]> {
 beforeAll(async () => {
   service = await startTestService({ log: createLog('debug', { write: (line) => void logLines.push(line) }) });
   account = await createTestAccount(service);
-  event = await createTestEvent(service, account, { type: 'election', ballot: { opening: 'observer' } }, [
+  event = await account.event({ type: 'election', ballot: { opening: 'observer' } }, [
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cy'] },
   ]);
   const endpoint = { url: 'https://receiver.example/hook', eventTypes: ['ballot.confirmed', 'log.checkpoint'] };
-  demand(await service.call('POST', '/webhook-endpoints', endpoint, { key: account.write }), 201);
+  await account.make('/webhook-endpoints', endpoint);
   const voters = await createVoters();
   await voteAll(voters.slice(0, -WAITING));
   await sealBallots(service, event.id);

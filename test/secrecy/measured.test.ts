@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { dumpDatabase } from './attacker.ts';
@@ -83,13 +83,13 @@ beforeAll(async () => {
   account = await createTestAccount(service);
   writtenAhead = await WrittenAhead.begin(service.deps.db.$client);
   for (const roll of ROLLS) {
-    const election = await createTestEvent(service, account, { type: 'election' }, PLAN);
+    const election = await account.event({ type: 'election' }, PLAN);
     elections.push(election);
     const rows = Array.from({ length: roll }, (_, at) => ({ name: `Voter ${at}`, email: `v${at}@mail.example` }));
     const path = `/voting-events/${election.id}/voters/batch`;
     for (let first = 0; first < roll; first += 100) {
       const batch = rows.slice(first, first + 100);
-      const made = demand(await service.call('POST', path, { voters: batch }, { key: account.write }), 201);
+      const made = await account.make(path, { voters: batch });
       for (const { id, email } of made) {
         const large = randomInt(2) === 1;
         await vote(election, email, await giveVoterKey(service, election.id, id), large);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { sealDeps } from '#src/work.ts';
-import { demand, sealBallots } from '#test/harness/elections.ts';
+import { sealBallots } from '#test/harness/elections.ts';
 import { type Election, useForgedElections } from './forged-election.ts';
 
 // SQL takes primary keys, unique indexes and triggers away, and puts rows twice, or into a table that inherits from the one that is read.
@@ -91,7 +91,7 @@ test('differences of the roll show no part of a voter, of which others could be 
   const path = `/voting-events/${election.event.id}/voters/${member(election, 0).id}`;
   const stored = async (weight: number): Promise<bigint> => {
     const known = (await sql.query('SELECT id FROM roll_sums')).rows.map(({ id }) => id);
-    demand(await account.patch(path, { weight }), 200);
+    await account.change(path, { weight });
     const { rows } = await sql.query('SELECT sum FROM roll_sums WHERE id <> ALL ($1)', [known]);
     expect(rows).toHaveLength(1);
     return BigInt(`0x${rows[0].sum.toString('hex')}`);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { foldRolls } from '#src/voters/roll-sum.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand, PLURALITY, sealBallots, votesFor } from '#test/harness/elections.ts';
+import { demand, PLURALITY, sealBallots, votesFor } from '#test/harness/elections.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { useForgedElections } from './forged-election.ts';
 
@@ -39,7 +39,7 @@ const CHANGES: [string, (setting: Setting) => Promise<unknown>][] = [
 ];
 
 test.each(CHANGES)('is confirmed for no voter who %s since, where SQL puts it back', async (_, change) => {
-  const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, false);
+  const event = await account.event({ type: 'election' }, PLURALITY, false);
   const path = `/voting-events/${event.id}`;
   const groups: string[] = [];
   for (const name of ['North', 'South']) groups.push((await account.make(`${path}/groups`, { name })).id);
@@ -47,7 +47,7 @@ test.each(CHANGES)('is confirmed for no voter who %s since, where SQL puts it ba
   const rows = ['M-1', 'M-2', 'M-3'].map((voterId) => ({
     ...{ name: voterId, voterId, email: `${randomUUID()}@club.example`, groupId: groups[0], weight: 2 },
   }));
-  const voters = demand(await account.post(`${path}/voters/batch`, { voters: rows }), 201);
+  const voters = await account.make(`${path}/voters/batch`, { voters: rows });
   const more = await account.make(`${path}/positions`, {
     title: 'Of the south',
     votingMethod: 'plurality',

@@ -3,7 +3,7 @@ import { checkLog } from '#src/ballot-log/check-log.ts';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, sealBallots } from '#test/harness/elections.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { untilTrue } from '#test/harness/test-service.ts';
 import { type Election, useForgedElections } from './forged-election.ts';
 
 // While people vote, SQL adds a candidate such as the service never writes.
@@ -41,18 +41,18 @@ test.each(Object.entries(FORGED))('a candidate %s is in no log and takes no memo
   const logged = await configurationsOf(election);
   await addCandidate(election, set);
 
-  await eventually(async () => {
+  await untilTrue(async () => {
     await Promise.allSettled([sequenceLogs(sealDeps(service.deps))]);
-    return (await read(election)).disputed === true ? true : undefined;
+    return (await read(election)).disputed === true;
   });
   expect(await configurationsOf(election)).toBe(logged);
   expect(await checkLog(sealDeps(service.deps), id)).toBe('what ballots depend on was changed');
   const one = member(election, 1);
   const key = await keyOf(election, one);
-  await eventually(async () => ((await cast(election, one, key)).status === 500 ? true : undefined));
+  await untilTrue(async () => (await cast(election, one, key)).status === 500);
 
   const before = process.memoryUsage().arrayBuffers;
-  const results = demand(await account.get(`/voting-events/${id}/results`), 200);
+  const results = await account.show(`/voting-events/${id}/results`);
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(64 * 1_024 * 1_024);
   expect(results.stats.ballots).toBe(1);
   expect(results.disputed).toBe(true);

@@ -1,15 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { createLog } from '#src/platform/log.ts';
-import {
-  createTestEvent,
-  demand,
-  PLURALITY,
-  type PositionPlan,
-  type TestEvent,
-  votesFor,
-} from '#test/harness/elections.ts';
-import { eventually, useService } from '#test/harness/test-service.ts';
+import { demand, PLURALITY, type PositionPlan, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 // An election whose rows somebody changes who writes to the database, and has no key of the service.
@@ -37,12 +30,12 @@ export async function useForgedElections() {
     open = true,
     plan: readonly PositionPlan[] = PLURALITY,
   ): Promise<Election> {
-    const event = await createTestEvent(service, account, { type: 'election', ...settings }, plan, open);
+    const event = await account.event({ type: 'election', ...settings }, plan, open);
     const rows = Array.from({ length: 6 }, (_, at) => ({
       name: `M${at}`,
       email: `m${at}-${randomUUID()}@club.example`,
     }));
-    const members = demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows }), 201);
+    const members = await account.make(`/voting-events/${event.id}/voters/batch`, { voters: rows });
     return { event, members };
   }
 
@@ -78,13 +71,13 @@ export async function useForgedElections() {
   const change = (set: string, { event }: Election, { id }: Member) =>
     sql.query(`UPDATE voters SET ${set} WHERE voting_event_id = $1 AND id = $2`, [event.id, id]);
 
-  const read = async ({ event }: Election) => demand(await account.get(`/voting-events/${event.id}`), 200);
+  const read = ({ event }: Election) => account.show(`/voting-events/${event.id}`);
   const ballotsOf = async ({ event }: Election): Promise<number> =>
-    demand(await account.get(`/voting-events/${event.id}/stats`), 200).ballots.confirmed;
+    (await account.show(`/voting-events/${event.id}/stats`)).ballots.confirmed;
 
   /** The alarm is raised, and everybody who reads the event sees it. */
   async function expectDisputed(election: Election): Promise<void> {
-    await eventually(async () => ((await read(election)).disputed === true ? true : undefined));
+    await untilTrue(async () => (await read(election)).disputed === true);
     expect(lines.some(({ alarm, event }) => alarm === 'rows_disagree' && event === election.event.id)).toBe(true);
   }
 

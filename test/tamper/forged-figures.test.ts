@@ -118,11 +118,11 @@ test('a key goes with its files, also where SQL says that it stands in the datab
 
 test('voters stay in a group that a position asks for, although SQL deleted it', async () => {
   const draft = await createKeyedElection(service, account, [1, 1], false);
-  const group = demand(await account.post(`/voting-events/${draft.id}/groups`, { name: 'North' }), 201);
+  const group = await account.make(`/voting-events/${draft.id}/groups`, { name: 'North' });
   const [voter] = draft.voters;
-  demand(await account.patch(`/voting-events/${draft.id}/voters/${voter?.id}`, { groupId: group.id }), 200);
+  await account.change(`/voting-events/${draft.id}/voters/${voter?.id}`, { groupId: group.id });
   const [position] = draft.positions;
-  demand(await account.patch(`/voting-events/${draft.id}/positions/${position?.id}`, { groupId: group.id }), 200);
+  await account.change(`/voting-events/${draft.id}/positions/${position?.id}`, { groupId: group.id });
   await service.query('UPDATE groups SET deleted_at = 1 WHERE voting_event_id = $1', [draft.id]);
   const job = allJobs(service.deps).find(({ name }) => name === 'remove_deleted_rows');
   await (job as { work(payload: object): Promise<void> } | undefined)?.work({ kind: 'groups', eventId: draft.id });

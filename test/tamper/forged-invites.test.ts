@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand, PLURALITY, sealBallots } from '#test/harness/elections.ts';
+import { demand, PLURALITY, sealBallots } from '#test/harness/elections.ts';
 import { acceptInvite, invite, inviteToken } from '#test/harness/sharing.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { type Election, useForgedElections } from './forged-election.ts';
 
 // Who may change an event, and how it is set, is what the service wrote last (completions 6.7).
@@ -123,8 +123,8 @@ describe('what SQL sets of an event', () => {
     const one = member(election, 0);
     await sealBallots(service, election.event.id, 1);
     const path = `${pathOf(election)}/voters/${one.id}`;
-    demand(await account.patch(path, { email: `n-${one.email}`, weight: 2 }), 200);
-    const stats = async () => demand(await account.get(`${pathOf(election)}/stats`), 200);
+    await account.change(path, { email: `n-${one.email}`, weight: 2 });
+    const stats = () => account.show(`${pathOf(election)}/stats`);
     expect(await stats()).toMatchObject({ identityChanges: 1, rollChanges: 1 });
     expect(await check(election)).toBeUndefined();
     await sql.query(`UPDATE voting_events SET ${set} WHERE id = $1`, [election.event.id]);
@@ -153,9 +153,9 @@ test('an event that SQL gave to an account tells it nothing by webhooks', async 
 
 describe('a copy that was ordered', () => {
   async function copyOf(source: Election) {
-    const copy = demand(await account.post(`${pathOf(source)}/copy`, { title: 'Copy', withVoters: true }), 201);
+    const copy = await account.make(`${pathOf(source)}/copy`, { title: 'Copy', withVoters: true });
     await eventually(async () => {
-      const event = demand(await account.get(`/voting-events/${copy.id}`), 200);
+      const event = await account.show(`/voting-events/${copy.id}`);
       return event.copy?.done === event.copy?.total ? event : undefined;
     });
     return copy.id;
@@ -169,32 +169,30 @@ describe('a copy that was ordered', () => {
     await sql.query('CREATE TRIGGER keep_order AFTER INSERT ON roll_copies FOR EACH ROW EXECUTE FUNCTION keep_order()');
     const id = await copyOf(source);
     await sql.query('DROP TRIGGER keep_order ON roll_copies');
-    const copied = demand(await account.get(`/voting-events/${id}/voters`), 200);
+    const copied = await account.show(`/voting-events/${id}/voters`);
     expect(copied).toHaveLength(6);
     demand(await account.delete(`/voting-events/${id}/voters/${copied[0].id}`), 202);
     await sql.query('INSERT INTO roll_copies SELECT * FROM kept_orders WHERE voting_event_id = $1', [id]);
     await enqueue(service.deps.db, { name: 'copy_roll' }, { eventId: id }, {});
-    await eventually(() =>
-      lines.some(({ alarm, event }) => alarm === 'rows_disagree' && event === id) ? true : undefined,
-    );
-    expect(demand(await account.get(`/voting-events/${id}/voters`), 200)).toHaveLength(5);
+    await untilTrue(() => lines.some(({ alarm, event }) => alarm === 'rows_disagree' && event === id));
+    expect(await account.show(`/voting-events/${id}/voters`)).toHaveLength(5);
   });
 });
 
 test('an honest event is told of no fault by all that changes it', async () => {
-  const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, false);
+  const event = await account.event({ type: 'election' }, PLURALITY, false);
   const election = { event, members: [] };
   const path = pathOf(election);
-  demand(await account.patch(path, { startsAt: Date.now() + 3_600_000 }), 200);
-  const one = demand(await account.post(`${path}/voters`, { name: 'A', email: `a-${randomUUID()}@club.example` }), 201);
-  demand(await account.patch(path, { status: 'rehearsal' }), 200);
-  demand(await account.patch(`${path}/voters/${one.id}`, { weight: 2, email: `b-${randomUUID()}@club.example` }), 200);
-  demand(await account.patch(path, { status: 'draft' }), 200);
-  demand(await account.patch(path, { status: 'open', results: { visibility: 'live' } }), 200);
-  const voter = demand(await account.get(`${path}/voters/${one.id}`), 200);
+  await account.change(path, { startsAt: Date.now() + 3_600_000 });
+  const one = await account.make(`${path}/voters`, { name: 'A', email: `a-${randomUUID()}@club.example` });
+  await account.change(path, { status: 'rehearsal' });
+  await account.change(`${path}/voters/${one.id}`, { weight: 2, email: `b-${randomUUID()}@club.example` });
+  await account.change(path, { status: 'draft' });
+  await account.change(path, { status: 'open', results: { visibility: 'live' } });
+  const voter = await account.show(`${path}/voters/${one.id}`);
   await vote(election, voter);
   await sealBallots(service, event.id, 1);
   expect(await check(election)).toBeUndefined();
-  demand(await account.patch(path, { status: 'closed', results: { visibility: 'published' } }), 200);
+  await account.change(path, { status: 'closed', results: { visibility: 'published' } });
   expect(await check(election)).toBeUndefined();
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { foldRolls } from '#src/voters/roll-sum.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand, PLURALITY, sealBallots } from '#test/harness/elections.ts';
+import { demand, PLURALITY, sealBallots } from '#test/harness/elections.ts';
 import { type Election, type Member, useForgedElections } from './forged-election.ts';
 
 // The end of a rehearsal puts voters back to how they stood, and takes no word of SQL for it (completions 6.7, 10.5).
@@ -16,12 +16,12 @@ const check = ({ event }: Election) => checkLog(sealDeps(service.deps), event.id
 /** Six approved members; registrants are approved by a first key. */
 async function schedule(): Promise<Election> {
   const settings = { type: 'election', voter: { selfRegistration: true, approval: 'automatic' } };
-  const event = await createTestEvent(service, account, settings, PLURALITY, false);
+  const event = await account.event(settings, PLURALITY, false);
   const voters = Array.from({ length: 6 }, (_, at) => ({
     name: `M${at}`,
     email: `m${at}-${randomUUID()}@club.example`,
   }));
-  const members = demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
+  const members = await account.make(`/voting-events/${event.id}/voters/batch`, { voters });
   await patch({ event, members }, { startsAt: Date.now() + 3_600_000 });
   return { event, members };
 }

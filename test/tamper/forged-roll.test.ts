@@ -8,7 +8,7 @@ import { foldRolls } from '#src/voters/roll-sum.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, sealBallots } from '#test/harness/elections.ts';
 import { recipientOf } from '#test/harness/mails.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { type Election, type Member, useForgedElections } from './forged-election.ts';
 
 // What decides of a voter is what the service wrote: name, identity, weight, group, status and source (completions 6.7).
@@ -48,7 +48,7 @@ const statusOf = async (election: Election, one: Member): Promise<string> => {
 };
 
 async function disputedOf({ event }: Election): Promise<string[]> {
-  const listed = demand(await account.get(`/voting-events/${event.id}/voters`), 200);
+  const listed = await account.show(`/voting-events/${event.id}/voters`);
   return listed.flatMap(({ id, disputed }: { id: string; disputed?: true }) => (disputed ? [id] : []));
 }
 
@@ -133,14 +133,14 @@ describe('a row of the roll', () => {
   test('casts nothing once SQL took it out of its group, and is found with a former group', async () => {
     const election = await openElection();
     await sealBallots(service, election.event.id, 1);
-    const group = demand(await account.post(`/voting-events/${election.event.id}/groups`, { name: 'North' }), 201);
+    const group = await account.make(`/voting-events/${election.event.id}/groups`, { name: 'North' });
     const [out, back] = [member(election, 0), member(election, 1)];
-    for (const one of [out, back]) demand(await account.patch(pathOf(election, one), { groupId: group.id }), 200);
+    for (const one of [out, back]) await account.change(pathOf(election, one), { groupId: group.id });
     await sql.query('CREATE TABLE IF NOT EXISTS grouped_voters AS SELECT * FROM voters LIMIT 0');
     await sql.query('INSERT INTO grouped_voters SELECT * FROM voters WHERE voting_event_id = $1 AND id = $2', [
       ...[election.event.id, back.id],
     ]);
-    demand(await account.patch(pathOf(election, back), { groupId: null }), 200);
+    await account.change(pathOf(election, back), { groupId: null });
     await foldRolls(service.deps);
     expect(await check(election)).toBeUndefined();
     await change('group_id = NULL', election, out);
@@ -156,13 +156,11 @@ describe('a row of the roll', () => {
     const election = await openElection();
     await sealBallots(service, election.event.id, 1);
     const path = `/voting-events/${election.event.id}/groups`;
-    const group = demand(await account.post(path, { name: 'South' }), 201);
+    const group = await account.make(path, { name: 'South' });
     const one = member(election, 0);
-    demand(await account.patch(pathOf(election, one), { groupId: group.id }), 200);
+    await account.change(pathOf(election, one), { groupId: group.id });
     demand(await account.delete(`${path}/${group.id}`), 202);
-    await eventually(async () =>
-      demand(await account.get(pathOf(election, one)), 200).groupId === null ? true : undefined,
-    );
+    await untilTrue(async () => (await account.show(pathOf(election, one))).groupId === null);
     expect(await check(election)).toBeUndefined();
     await vote(election, one);
     expect(await disputedOf(election)).toEqual([]);
@@ -190,7 +188,7 @@ describe('a registration', () => {
     const one = await register(election);
     await change('confirm_by = 1', election, one);
     await expireRegistrations(service.deps);
-    expect(demand(await account.get(pathOf(election, one)), 200).id).toBe(one.id);
+    expect((await account.show(pathOf(election, one))).id).toBe(one.id);
   });
 
   test('that SQL made is none that the service ends in its own name', async () => {
@@ -202,7 +200,7 @@ describe('a registration', () => {
       [election.event.id, one.id],
     );
     await expireRegistrations(service.deps);
-    const audit = demand(await account.get(`/voting-events/${election.event.id}/audit`), 200);
+    const audit = await account.show(`/voting-events/${election.event.id}/audit`);
     expect(audit.filter(({ action }: { action: string }) => action === 'registrations.expired')).toEqual([]);
     await expectDisputed(election);
   });

@@ -12,10 +12,10 @@ import { SEND_VOTER_KEY, voterKeyMail } from '#src/voters/send-voter-key.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { createTestEvent, demand, PLURALITY, sealBallots, tendLog, votesFor } from '#test/harness/elections.ts';
+import { demand, PLURALITY, sealBallots, tendLog, votesFor } from '#test/harness/elections.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 import { type Election, type Member, useForgedElections } from './forged-election.ts';
@@ -79,7 +79,7 @@ describe('a member’s row that SQL changed', () => {
     'casts nothing where it %s, is shown as disputed, and counts again once it was deleted and added',
     async (_, set) => {
       const election = await openElection();
-      demand(await account.post(`/voting-events/${election.event.id}/groups`, { name: 'North' }), 201);
+      await account.make(`/voting-events/${election.event.id}/groups`, { name: 'North' });
       const one = member(election, 0);
       const key = await keyOf(election, one);
       const before = await codeOf(election, one, key);
@@ -90,7 +90,7 @@ describe('a member’s row that SQL changed', () => {
       expect(check.body).toEqual({ data: { eligible: false, reason: 'voter_key_invalid' } });
       await expectDisputed(election);
       const path = `/voting-events/${election.event.id}/voters`;
-      const listed = demand(await account.get(path), 200);
+      const listed = await account.show(path);
       expect(listed.flatMap(({ id, disputed }: { id: string; disputed?: true }) => (disputed ? [id] : []))).toEqual([
         one.id,
       ]);
@@ -99,16 +99,14 @@ describe('a member’s row that SQL changed', () => {
       expect(refusalOf(await account.post(`${path}/bulk`, { action: 'reject', voterIds: [one.id] }))).toEqual(REFUSED);
       expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain(one.id);
       demand(await account.delete(`${path}/${one.id}`), 202);
-      const added = demand(await account.post(path, { name: 'M0', email: one.email }), 201);
+      const added = await account.make(path, { name: 'M0', email: one.email });
       await vote(election, added);
       expect(await ballotsOf(election)).toBe(1);
       // What SQL wrote over is not known: a person says that nobody else is missing.
       expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain('missing on the roll');
       const { code } = await runCommand(service, ['ballots', 'set-back', 'drop', '--event', election.event.code]);
       expect(code).toBe(0);
-      await eventually(async () =>
-        (await checkLog(sealDeps(service.deps), election.event.id)) === undefined ? true : undefined,
-      );
+      await untilTrue(async () => (await checkLog(sealDeps(service.deps), election.event.id)) === undefined);
     },
   );
 
@@ -142,16 +140,13 @@ describe('a member’s row that SQL changed', () => {
   test('stays behind when its event is copied', async () => {
     const election = await openElection();
     await change('weight_micro = 9000000', election, member(election, 0));
-    const copy = demand(
-      await account.post(`/voting-events/${election.event.id}/copy`, { title: 'Copy', withVoters: true }),
-      201,
-    );
+    const copy = await account.make(`/voting-events/${election.event.id}/copy`, { title: 'Copy', withVoters: true });
     const done = await eventually(async () => {
-      const event = demand(await account.get(`/voting-events/${copy.id}`), 200);
+      const event = await account.show(`/voting-events/${copy.id}`);
       return event.copy?.done === event.copy?.total ? event : undefined;
     });
     expect(done.copy.total).toBe(6);
-    expect(demand(await account.get(`/voting-events/${copy.id}/voters`), 200)).toHaveLength(5);
+    expect(await account.show(`/voting-events/${copy.id}/voters`)).toHaveLength(5);
     await expectDisputed(election);
   });
 });
@@ -169,8 +164,8 @@ test('no key is mailed to an address that SQL gave while it says that the event 
     SEND_VOTER_KEY,
     voterKeyMail({ id: election.event.id, rehearsalSince: null }, absent.id),
   );
-  await eventually(async () =>
-    lines.some(({ alarm, event }) => alarm === 'rows_disagree' && event === election.event.id) ? true : undefined,
+  await untilTrue(async () =>
+    lines.some(({ alarm, event }) => alarm === 'rows_disagree' && event === election.event.id),
   );
   await type('election');
   expect(service.mails().filter((mail) => recipientOf(mail) === thief)).toEqual([]);
@@ -183,7 +178,7 @@ test('a key that ended with the member’s address opens nothing when SQL puts i
   const key = await keyOf(election, one);
   const { rows } = await sql.query('SELECT * FROM voter_keys WHERE voting_event_id = $1', [election.event.id]);
   const email = `moved-${randomUUID()}@club.example`;
-  demand(await account.patch(`/voting-events/${election.event.id}/voters/${one.id}`, { email }), 200);
+  await account.change(`/voting-events/${election.event.id}/voters/${one.id}`, { email });
   for (const row of rows)
     await sql.query('INSERT INTO voter_keys SELECT * FROM jsonb_populate_record(NULL::voter_keys, $1)', [
       { ...row, key_hash: `\\x${row.key_hash.toString('hex')}` },
@@ -275,9 +270,9 @@ describe('a participation that SQL wrote', () => {
     expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain('took part');
     await moveEnd(service.deps, election.event.id, CLOSED);
     // By this turn or by that of the service's own job.
-    await eventually(async () => {
+    await untilTrue(async () => {
       await tendLog(sealDeps(service.deps), election.event.id, 1).catch(() => undefined);
-      return (await read(election)).disputed === true ? true : undefined;
+      return (await read(election)).disputed === true;
     });
     expect(await read(election)).toMatchObject({ disputed: true, finalAt: null });
   });
@@ -285,17 +280,17 @@ describe('a participation that SQL wrote', () => {
 
 /** So many ballots stand in the box, and no fault keeps others from it. */
 async function sealed({ event }: Election, ballots: number): Promise<void> {
-  await eventually(async () => {
+  await untilTrue(async () => {
     await tendLog(sealDeps(service.deps), event.id, 1);
     const { rows } = await sql.query('SELECT ballots FROM ballot_logs WHERE voting_event_id = $1', [event.id]);
-    return Number(rows[0].ballots) === ballots ? true : undefined;
+    return Number(rows[0].ballots) === ballots;
   });
 }
 
 describe('a ballot that SQL puts into the queue', () => {
   /** Of three ballots and one of SQL's, in the box or not. */
   async function expectThree({ event }: Election): Promise<void> {
-    const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
+    const results = await account.show(`/voting-events/${event.id}/results`);
     expect(results).toMatchObject({ disputed: true, stats: { ballots: 3 } });
   }
 
@@ -358,7 +353,7 @@ describe('a ballot that SQL puts into the queue', () => {
       return (await read(election)).finalAt ?? undefined;
     });
     expect((await read(election)).disputed).toBe(false);
-    const audit = demand(await account.get(`/voting-events/${election.event.id}/audit`), 200);
+    const audit = await account.show(`/voting-events/${election.event.id}/audit`);
     expect(audit.filter(({ action }: { action: string }) => action === 'ballots.set_back_dropped')).toHaveLength(1);
     const key = await createObserverKey(service, account, election.event.id);
     const overHttp = readOverHttp(`http://127.0.0.1:${service.port}`, key);
@@ -502,7 +497,7 @@ describe('what SQL says of the event', () => {
     await sealBallots(service, election.event.id, 2);
     await sql.query('UPDATE voting_events SET closed_at = now_ms() - 1 WHERE id = $1', [election.event.id]);
     await sequenceLogs(sealDeps(service.deps)).catch(() => undefined);
-    await eventually(async () => ((await read(election)).status === 'open' ? true : undefined));
+    await untilTrue(async () => (await read(election)).status === 'open');
     expect(
       lines.some(
         ({ alarm, event, reason }) =>
@@ -525,9 +520,9 @@ describe('what SQL says of the event', () => {
       `UPDATE ballot_logs l SET ends_at = e.closed_at FROM voting_events e WHERE e.id = l.voting_event_id AND e.id = $1`,
       [election.event.id],
     );
-    await eventually(async () => {
+    await untilTrue(async () => {
       await tendLog(sealDeps(service.deps), election.event.id, 1).catch(() => undefined);
-      return (await read(election)).disputed === true ? true : undefined;
+      return (await read(election)).disputed === true;
     });
     expect((await read(election)).finalAt).toBeNull();
   });
@@ -563,13 +558,13 @@ describe('what SQL says of the event', () => {
       return (await read(election)).finalAt ?? undefined;
     });
     const path = `/voting-events/${election.event.id}/results`;
-    expect(demand(await account.get(path), 200).stats.ballots).toBe(1);
+    expect((await account.show(path)).stats.ballots).toBe(1);
   });
 
   test('opens an election before its start for nobody who may not vote, and the first leaf says when it began', async () => {
     const election = await openElection({}, false);
     const startsAt = Date.now() + 3_600_000;
-    demand(await account.patch(`/voting-events/${election.event.id}`, { startsAt }), 200);
+    await account.change(`/voting-events/${election.event.id}`, { startsAt });
     const [one, two] = [member(election, 0), member(election, 1)];
     await sql.query('UPDATE voting_events SET starts_at = now_ms() - 1000 WHERE id = $1', [election.event.id]);
     service.deps.events.forget(election.event.id);
@@ -628,7 +623,7 @@ describe('a roll that SQL took something from, or put something back into', () =
     const election = await openFolded();
     const one = member(election, 0);
     await copyRow(election, one, 'kept_voters');
-    demand(await account.patch(path(election, one), { email: `new-${one.email}` }), 200);
+    await account.change(path(election, one), { email: `new-${one.email}` });
     await sql.query('DELETE FROM voters WHERE voting_event_id = $1 AND id = $2', [election.event.id, one.id]);
     await sql.query('INSERT INTO voters SELECT * FROM kept_voters WHERE voting_event_id = $1', [election.event.id]);
     expect(await check(election)).toBe(MISSING);
@@ -640,11 +635,11 @@ describe('a roll that SQL took something from, or put something back into', () =
     await copyRow(election, one, 'deleted_voters');
     demand(await account.delete(path(election, one)), 202);
     await foldRolls(service.deps);
-    await eventually(async () => {
+    await untilTrue(async () => {
       const { rowCount } = await sql.query('SELECT 1 FROM voters WHERE voting_event_id = $1 AND id = $2', [
         ...[election.event.id, one.id],
       ]);
-      return rowCount === 0 ? true : undefined;
+      return rowCount === 0;
     });
     expect(await check(election)).toBeUndefined();
     await sql.query('INSERT INTO voters SELECT * FROM deleted_voters WHERE voting_event_id = $1', [election.event.id]);
@@ -655,10 +650,10 @@ describe('a roll that SQL took something from, or put something back into', () =
     const election = await openFolded();
     const one = member(election, 2);
     await copyRow(election, one, 'weighty_voters');
-    demand(await account.patch(path(election, one), { weight: 5 }), 200);
+    await account.change(path(election, one), { weight: 5 });
     await sql.query('CREATE TABLE IF NOT EXISTS kept_sums AS SELECT * FROM roll_sums LIMIT 0');
     await sql.query('INSERT INTO kept_sums SELECT * FROM roll_sums WHERE voting_event_id = $1', [election.event.id]);
-    demand(await account.patch(path(election, one), { weight: 1 }), 200);
+    await account.change(path(election, one), { weight: 1 });
     await foldRolls(service.deps);
     expect(await check(election)).toBeUndefined();
     await change('weight_micro = 5000000', election, one);
@@ -697,12 +692,12 @@ describe('a roll that SQL took something from, or put something back into', () =
     demand(await account.post(`${base}/voters/import`, { mode: 'partial', voters: [...rows, rows[0]] }), 200);
     await right();
     const [a, b, c] = [member(election, 0), member(election, 1), member(election, 2)];
-    demand(await account.patch(path(election, a), { weight: 2, email: `w-${a.email}` }), 200);
+    await account.change(path(election, a), { weight: 2, email: `w-${a.email}` });
     demand(await account.post(`${base}/voters/bulk`, { action: 'reject', voterIds: [b.id, c.id] }), 200);
     demand(await account.delete(path(election, c)), 202);
     await right();
-    const group = demand(await account.post(`${base}/groups`, { name: 'East' }), 201);
-    demand(await account.patch(path(election, b), { groupId: group.id }), 200);
+    const group = await account.make(`${base}/groups`, { name: 'East' });
+    await account.change(path(election, b), { groupId: group.id });
     demand(await account.delete(`${base}/groups/${group.id}`), 202);
     await right();
     const email = `r-${randomUUID()}@club.example`;
@@ -714,7 +709,7 @@ describe('a roll that SQL took something from, or put something back into', () =
 
   test('adds up through a rehearsal', async () => {
     const settings = { type: 'election', voter: { selfRegistration: true, approval: 'automatic' } };
-    const event = await createTestEvent(service, account, settings, PLURALITY, false);
+    const event = await account.event(settings, PLURALITY, false);
     const election = { event, members: [] };
     const base = `/voting-events/${event.id}`;
     const register = async () => {
@@ -722,19 +717,19 @@ describe('a roll that SQL took something from, or put something back into', () =
       const { id } = demand(await account.page(event, 'register/voter', { name: 'R', email }), 201);
       return { id, email };
     };
-    demand(await account.patch(base, { startsAt: Date.now() + 3_600_000 }), 200);
+    await account.change(base, { startsAt: Date.now() + 3_600_000 });
     const [kept, renamed] = [await register(), await register()];
-    demand(await account.patch(base, { status: 'rehearsal' }), 200);
+    await account.change(base, { status: 'rehearsal' });
     await vote(election, renamed);
-    demand(await account.patch(path(election, renamed), { name: 'Renamed' }), 200);
+    await account.change(path(election, renamed), { name: 'Renamed' });
     const [come, rejected, deleted] = [await register(), await register(), await register()];
     await vote(election, come);
     demand(await account.post(`${base}/voters/bulk`, { action: 'reject', voterIds: [rejected.id, kept.id] }), 200);
     demand(await account.delete(path(election, deleted)), 202);
-    demand(await account.post(`${base}/voters`, { name: 'Stays', email: `s-${randomUUID()}@club.example` }), 201);
+    await account.make(`${base}/voters`, { name: 'Stays', email: `s-${randomUUID()}@club.example` });
     await foldRolls(service.deps);
-    demand(await account.patch(base, { status: 'draft' }), 200);
-    demand(await account.patch(base, { status: 'open' }), 200);
+    await account.change(base, { status: 'draft' });
+    await account.change(base, { status: 'open' });
     await sealBallots(service, event.id, 1);
     expect(await check(election)).toBeUndefined();
     await vote(election, renamed);
@@ -758,25 +753,25 @@ describe('an honest voter whom a first key approved', () => {
     const check = await account.page(election.event, 'voter/check', { email: checked.email, voterKey: key });
     expect(check.body.data.eligible).toBe(true);
     const code = await codeOf(election, cast1, await keyOf(election, cast1));
-    demand(await account.patch(`/voting-events/${election.event.id}`, { voter: { approval: 'manual' } }), 200);
+    await account.change(`/voting-events/${election.event.id}`, { voter: { approval: 'manual' } });
     demand(await confirm(election, code), 200);
     demand(await confirm(election, await codeOf(election, checked, key)), 200);
     expect(await checkLog(sealDeps(service.deps), election.event.id)).toBeUndefined();
   });
 
   test('is renamed in a rehearsal, waits again after it, and is approved by hand', async () => {
-    const event = await createTestEvent(service, account, { type: 'election', ...REGISTERED }, PLURALITY, false);
+    const event = await account.event({ type: 'election', ...REGISTERED }, PLURALITY, false);
     const path = `/voting-events/${event.id}`;
     const election = { event, members: [] };
-    demand(await account.patch(path, { startsAt: Date.now() + 3_600_000 }), 200);
+    await account.change(path, { startsAt: Date.now() + 3_600_000 });
     const one = await register(election);
-    demand(await account.patch(path, { status: 'rehearsal' }), 200);
+    await account.change(path, { status: 'rehearsal' });
     await vote(election, one);
-    demand(await account.patch(`${path}/voters/${one.id}`, { name: 'Renamed' }), 200);
-    demand(await account.patch(path, { status: 'draft' }), 200);
-    demand(await account.patch(path, { voter: { approval: 'manual' } }), 200);
-    demand(await account.patch(`${path}/voters/${one.id}`, { status: 'approved' }), 200);
-    demand(await account.patch(path, { status: 'open' }), 200);
+    await account.change(`${path}/voters/${one.id}`, { name: 'Renamed' });
+    await account.change(path, { status: 'draft' });
+    await account.change(path, { voter: { approval: 'manual' } });
+    await account.change(`${path}/voters/${one.id}`, { status: 'approved' });
+    await account.change(path, { status: 'open' });
     await vote(election, one);
     expect((await read(election)).disputed).toBe(false);
   });

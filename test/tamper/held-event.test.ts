@@ -115,7 +115,7 @@ test.each([
     await sql.query('INSERT INTO kept_pending SELECT * FROM pending_ballots WHERE voting_event_id = $1', [
       election.event.id,
     ]);
-    demand(await account.patch(`/voting-events/${election.event.id}/voters/${one.id}`, { status: 'rejected' }), 200);
+    await account.change(`/voting-events/${election.event.id}/voters/${one.id}`, { status: 'rejected' });
     await sql.query('DELETE FROM pending_ballots WHERE voting_event_id = $1', [election.event.id]);
     await sql.query('INSERT INTO pending_ballots SELECT * FROM kept_pending WHERE voting_event_id = $1', [
       election.event.id,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { sealDeps } from '#src/work.ts';
-import { demand, sealBallots } from '#test/harness/elections.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { sealBallots } from '#test/harness/elections.ts';
+import { untilTrue } from '#test/harness/test-service.ts';
 import { useForgedElections } from './forged-election.ts';
 
 const { service, account, sql, openElection, member, read } = await useForgedElections();
@@ -19,10 +19,10 @@ test.each([
     ...[election.event.id, member(election, 0).id],
   ]);
   const path = `/voting-events/${election.event.id}`;
-  const copy = demand(await account.post(`${path}/copy`, { title: 'Copy', withVoters: true }), 201);
-  await eventually(async () => {
+  const copy = await account.make(`${path}/copy`, { title: 'Copy', withVoters: true });
+  await untilTrue(async () => {
     const shown = await account.show(`/voting-events/${copy.id}`);
-    return shown.copy === null || shown.copy.done === shown.copy.total ? true : undefined;
+    return shown.copy === null || shown.copy.done === shown.copy.total;
   });
   const copied = (await account.show(`/voting-events/${copy.id}/voters`)).length;
   const fault = await checkLog(sealDeps(service.deps), election.event.id);

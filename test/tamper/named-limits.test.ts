@@ -6,7 +6,7 @@ import { sealDeps } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, votesFor } from '#test/harness/elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 import { useForgedElections } from './forged-election.ts';
@@ -20,9 +20,9 @@ const { service, account, sql, openElection, member, keyOf, cast, codeOf, confir
 async function setBudget(eventId: string, points: number): Promise<void> {
   await sql.query('UPDATE positions SET cumulative_point_budget = $2 WHERE voting_event_id = $1', [eventId, points]);
   await sql.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [eventId]);
-  await eventually(async () => {
+  await untilTrue(async () => {
     const ballot = demand(await account.page({ id: eventId }, 'ballot'), 200);
-    return ballot.positions[0].cumulativePointBudget === points ? true : undefined;
+    return ballot.positions[0].cumulativePointBudget === points;
   });
 }
 
@@ -51,21 +51,21 @@ test('a ballot is taken by a rule that SQL changed before the first confirm, and
 test('a ballot that waits is confirmed for another voter who got its voter ID, where SQL puts it back', async () => {
   const election = await openElection();
   const { id } = election.event;
-  const one = demand(
-    await account.post(`/voting-events/${id}/voters`, { name: 'One', voterId: 'ID-1', email: 'one@club.example' }),
-    201,
-  );
+  const one = await account.make(`/voting-events/${id}/voters`, {
+    name: 'One',
+    voterId: 'ID-1',
+    email: 'one@club.example',
+  });
   const ballot = { voterId: 'ID-1', voterKey: await keyOf(election, one), votes: votesFor(election.event, 0) };
   const code = demand(await account.page(election.event, 'ballot/cast', ballot), 201).confirmationCode;
   await sql.query(`CREATE TABLE kept_ballot AS SELECT * FROM pending_ballots WHERE voting_event_id = '${id}'`);
   await sql.query('DELETE FROM pending_ballots WHERE voting_event_id = $1', [id]);
   expect((await account.delete(`/voting-events/${id}/voters/${one.id}`)).status).toBe(202);
-  await eventually(async () =>
-    (await sql.query('SELECT 1 FROM voters WHERE voting_event_id = $1 AND id = $2', [id, one.id])).rowCount === 0
-      ? true
-      : undefined,
+  await untilTrue(
+    async () =>
+      (await sql.query('SELECT 1 FROM voters WHERE voting_event_id = $1 AND id = $2', [id, one.id])).rowCount === 0,
   );
-  const next = demand(await account.post(`/voting-events/${id}/voters`, { name: 'Next', voterId: 'ID-1' }), 201);
+  const next = await account.make(`/voting-events/${id}/voters`, { name: 'Next', voterId: 'ID-1' });
   await sql.query(
     `INSERT INTO pending_ballots SELECT (jsonb_populate_record(k, jsonb_build_object('participant', $1::text, 'participants', ARRAY[$1::text]))).* FROM kept_ballot k`,
     [next.id],
@@ -118,7 +118,7 @@ test('a leaf says a wrong roll by the figures of its moment, and the next one th
   };
   await sealBallots(service, id, 1);
   const change = async (email: string): Promise<void> => {
-    demand(await account.patch(`/voting-events/${id}/voters/${member(election, 5).id}`, { email }), 200);
+    await account.change(`/voting-events/${id}/voters/${member(election, 5).id}`, { email });
   };
   const invent = (heads: number) =>
     sql.query(
@@ -147,9 +147,9 @@ test('a seal that SQL makes fail at its commit leaves its ballots in dead rows, 
   try {
     for (const at of [0, 1, 2, 3, 4, 5]) await vote(election, member(election, at));
     await moveEnd(service.deps, id, CLOSED);
-    await eventually(async () => {
+    await untilTrue(async () => {
       await Promise.allSettled([sequenceLogs(sealDeps(service.deps))]);
-      return isAlarmed() ? true : undefined;
+      return isAlarmed();
     });
     expect((await sql.query('SELECT 1 FROM ballot_blocks WHERE voting_event_id = $1', [id])).rowCount).toBe(0);
     const { rows } = await sql.query(

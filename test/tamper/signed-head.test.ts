@@ -185,14 +185,13 @@ test('nothing is missed through sealing, a rehearsal with its end, and the delet
   const deleted = await openElection();
   await vote(deleted, member(deleted, 0));
   const rehearsed = await openElection({}, false);
-  const change = (status: string) =>
-    service.call('PATCH', `/voting-events/${rehearsed.event.id}`, { status }, { key: account.write });
+  const change = (status: string) => account.patch(`/voting-events/${rehearsed.event.id}`, { status });
   demand(await change('rehearsal'), 200);
   await vote(rehearsed, member(rehearsed, 0));
   demand(await change('open'), 200);
   await vote(rehearsed, member(rehearsed, 1));
   const at = `/voting-events/${deleted.event.id}?force=true`;
-  expect((await service.call('DELETE', at, undefined, { key: account.write })).status).toBe(204);
+  expect((await account.delete(at)).status).toBe(204);
   await service.deps.acknowledged.look(service.deps);
   await finishEvent(service, sealed.event.id);
   await service.deps.acknowledged.look(service.deps);

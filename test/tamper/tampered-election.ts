@@ -4,7 +4,7 @@ import { recount } from '#src/commands/recount.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, tendLog } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, type TestEvent, tendLog } from '#test/harness/elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import type { TestAccount, TestService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -43,17 +43,14 @@ export async function holdElection(
   keep: (eventId: string) => Promise<void> = async () => undefined,
 ): Promise<Election> {
   const settings = { type: 'election', results: { visibility: 'live' }, ballot: { opening: 'observer' } };
-  const event = await createTestEvent(service, account, settings, [
-    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-  ]);
+  const event = await account.event(settings, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const voters = Array.from({ length: VOTERS }, (_, place) => ({
     name: `Voter ${place}`,
     email: `v${place}@club.example`,
   }));
-  const rows: { id: string; email: string }[] = demand(
-    await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, { key: account.write }),
-    201,
-  );
+  const rows: { id: string; email: string }[] = await account.make(`/voting-events/${event.id}/voters/batch`, {
+    voters,
+  });
   await tendLog(sealDeps(service.deps), event.id, VOTERS);
   const observer = await createObserverKey(service, account, event.id);
   await keep(event.id);
@@ -81,13 +78,13 @@ export async function holdElection(
   return { event, observer, codes: stage === 'cast' ? codes : [], promises, checkpoint };
 }
 
-const confirm = ({ service, account }: Target, event: TestEvent, confirmationCode: string) =>
-  service.call('POST', `/public/voting-events/${event.id}/ballot/confirm`, { confirmationCode }, { key: account.vote });
+const confirm = ({ account }: Target, event: TestEvent, confirmationCode: string) =>
+  account.page(event, 'ballot/confirm', { confirmationCode });
 
 /** What the organizer reads in the end, whoever else may. */
-export async function readOutcome({ service, account }: Target, { event }: Election): Promise<unknown> {
+export async function readOutcome({ account }: Target, { event }: Election): Promise<unknown> {
   const path = `/voting-events/${event.id}/results`;
-  const { status, body } = await service.call('GET', path, undefined, { key: account.read });
+  const { status, body } = await account.get(path);
   if (status !== 200) return status;
   const { final, title, stats, positions } = body.data;
   const [{ title: position, candidates, winners } = { candidates: [] }] = positions;

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 import { connectDatabase, type Database } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createTestDatabase, runStatements } from '#test/harness/test-database.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { untilTrue } from '#test/harness/test-service.ts';
 
 const database = await createTestDatabase();
 afterAll(() => database.drop());
@@ -23,7 +23,7 @@ async function openPool(): Promise<{ db: Database; logged: () => number }> {
 test('connections that are lost are logged, each of them', async () => {
   const { db, logged } = await openPool();
   await runStatements(database.url, [CUT]);
-  await eventually(async () => (logged() >= CONNECTIONS ? true : undefined));
+  await untilTrue(async () => logged() >= CONNECTIONS);
   await db.$client.end();
 });
 

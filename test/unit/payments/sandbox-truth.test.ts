@@ -10,7 +10,7 @@ import { NO_FAULTS } from '#sandbox/faults.ts';
 import { sandboxKey } from '#sandbox/sandbox-keys.ts';
 import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
 import { decide } from '#test/harness/payments.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { untilTrue } from '#test/harness/test-service.ts';
 
 const CASES = path.resolve(import.meta.dirname, '../../../../shared/cases/payments');
 const present = existsSync(CASES);
@@ -148,9 +148,7 @@ describe.runIf(present)('the sandbox sends what the providers send:', () => {
     await ask('POST', `/v1/checkout/sessions/${id}/expire`, {});
     sandbox.setAccountReady(secretKey, false);
     const kinds = () => new Set(messages.map(({ type, event }) => type ?? event));
-    await eventually(async () =>
-      [...EVERYTHING_A, ...EVERYTHING_B].every((kind) => kinds().has(kind)) ? true : undefined,
-    );
+    await untilTrue(async () => [...EVERYTHING_A, ...EVERYTHING_B].every((kind) => kinds().has(kind)));
     sandbox.setAccountReady(secretKey, true);
   });
   afterAll(async () => {
