@@ -2,9 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { reportWords } from '#src/results/report/report-words.ts';
 import { thresholdBar } from '#src/results/report/write-position.ts';
-import { writeReport } from '#src/results/report/write-report.ts';
-import { readPdf } from '#test/harness/read-pdf.ts';
-import { type SamplePosition, sampleReport } from './sample-report.ts';
+import { mark, print, rank, type SamplePosition, sampleReport } from './sample-report.ts';
 
 // Guarantee: a chart or table of a report shows the whole of what its rule is about, and never contradicts the outcome.
 
@@ -13,23 +11,16 @@ type Language = (typeof LANGUAGES)[number];
 
 async function read(position: SamplePosition, language: Language = 'en') {
   const input = sampleReport([position]);
-  const pdf = readPdf(await writeReport({ ...input, event: { ...input.event, language } }, 'a4'));
-  return { text: pdf.pages.join('\n').replaceAll(/\s+/g, ' '), alternatives: pdf.alternatives };
+  const { text, alternatives } = await print({ ...input, event: { ...input.event, language } });
+  return { text: text.replaceAll(/\s+/g, ' '), alternatives };
 }
 
 /** Ten of twenty vote: seven yes, one no, two abstain. */
 function referendum(base: 'yes_no' | 'answers' | 'electorate', weightMicro = 1_000_000n): SamplePosition {
-  const ballots = [0, 0, 0, 0, 0, 0, 0, 1, 2, 2].map((option): [number, number][] => [[option, 1]]);
+  const ballots = [0, 0, 0, 0, 0, 0, 0, 1, 2, 2].map((option) => mark(option));
   const threshold = { numerator: 1, denominator: 2, inclusive: false, base };
   const settings = { rules: { threshold, turnoutQuorum: null, approvalQuorum: null } };
-  return {
-    title: 'Move',
-    votingMethod: 'referendum',
-    names: ['Qy', 'Qn', 'Qa'],
-    ballots,
-    settings,
-    weightMicro,
-  };
+  return { title: 'Move', votingMethod: 'referendum', names: ['Qy', 'Qn', 'Qa'], ballots, settings, weightMicro };
 }
 
 describe('the bar of a referendum', () => {
@@ -87,7 +78,6 @@ describe('the bar of a referendum', () => {
 });
 
 describe('a table of rounds', () => {
-  const rank = (...order: number[]) => order.map((candidate, index): [number, number] => [candidate, index + 1]);
   const times = (count: number, ...order: number[]) => Array.from({ length: count }, () => rank(...order));
   const names = ['Ada', 'Bea', 'Cy', 'Dan', 'Eve', 'Flo'];
   const board = (ballots: SamplePosition['ballots'], settings: SamplePosition['settings'] = {}): SamplePosition => ({

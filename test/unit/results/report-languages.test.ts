@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { VOTING_METHODS } from '#src/ballot-definition/types.ts';
 import type { ReportInput } from '#src/results/report/report-input.ts';
 import { type ReportWords, reportWords } from '#src/results/report/report-words.ts';
-import { writeReport } from '#src/results/report/write-report.ts';
-import { readPdf } from '#test/harness/read-pdf.ts';
-import { type SamplePosition, sampleReport } from './sample-report.ts';
+import { mark, print, rank, type SamplePosition, sampleReport } from './sample-report.ts';
 
 // Guarantee: a report of an event has no word of another language beside the texts of its organizer.
 
@@ -16,56 +15,18 @@ const TECHNICAL = ['base', 'csv', 'hash', 'json', 'merkle', 'nist', 'rfc', 'sha'
 const ALIKE: Readonly<Record<(typeof OTHERS)[number], readonly string[]>> = {
   de: ['an', 'hand', 'in', 'november', 'quorum', 'stand', 'was'],
   es: ['a', 'final', 'no', 'provisional', 'visible'],
-  fr: [
-    ...[
-      'a',
-      'abstention',
-      'abstentions',
-      'code',
-      'confirmation',
-      'date',
-      'extension',
-      'figure',
-      'minutes',
-      'on',
-      'page',
-      'pages',
-    ],
-    ...[
-      'part',
-      'points',
-      'proportion',
-      'quorum',
-      'report',
-      'secret',
-      'service',
-      'signature',
-      'visible',
-      'vote',
-      'votes',
-    ],
-  ],
+  fr: `a abstention abstentions code confirmation date extension figure minutes on page pages part points
+    proportion quorum report secret service signature visible vote votes`.split(/\s+/),
 };
 
 /** Texts of an organizer: no language has such words. */
 const own = (count: number): string[] => Array.from({ length: count }, (_, index) => `Qx${'zyw'[index % 3]}q${index}`);
 
-const METHODS = [
-  'plurality',
-  'approval',
-  'referendum',
-  'score',
-  'cumulative',
-  'quadratic',
-  'ranked_choice',
-] as const satisfies readonly SamplePosition['votingMethod'][];
-
 /** Every method, with ties of each policy, quorums, majorities, many candidates without a vote, heavy ballots, long counts. */
 function positions(): SamplePosition[] {
   const names = own(30);
-  const one = (...choices: number[]) => choices.map((candidate): [number, number][] => [[candidate, 1]]);
+  const one = (...choices: number[]) => choices.map((candidate) => mark(candidate));
   const fraction = { numerator: 1, denominator: 2, inclusive: false };
-  const rank = (...order: number[]) => order.map((candidate, index): [number, number] => [candidate, index + 1]);
   const settings = {
     scoreMin: 0,
     scoreMax: 5,
@@ -74,7 +35,7 @@ function positions(): SamplePosition[] {
     selectionLimit: 3,
     majorityRequired: { numerator: 1, denominator: 2 },
   };
-  const plain = METHODS.map((votingMethod): SamplePosition => {
+  const plain = VOTING_METHODS.map((votingMethod): SamplePosition => {
     const referendum = votingMethod === 'referendum';
     const rules = {
       threshold: { ...fraction, base: 'answers' as const },
@@ -82,7 +43,7 @@ function positions(): SamplePosition[] {
       approvalQuorum: fraction,
     };
     return {
-      title: `Qxt${METHODS.indexOf(votingMethod)}`,
+      title: `Qxt${VOTING_METHODS.indexOf(votingMethod)}`,
       votingMethod,
       names: referendum ? own(3) : names,
       ballots: one(0, 0, 0, 1, 1, 2),
@@ -172,7 +133,7 @@ async function readAll(language: Language): Promise<Set<string>> {
     {},
   ];
   for (const [index, changes] of READ.entries()) {
-    const pdf = readPdf(await writeReport(inputOf(language, changes, events[index] ?? {}), 'a4'));
+    const pdf = await print(inputOf(language, changes, events[index] ?? {}));
     expect([...pdf.objects.values()].join('\n')).toContain(`/Lang (${language})`);
     seen.push(...pdf.pages, pdf.subject, ...pdf.alternatives, ...pdf.outline);
   }

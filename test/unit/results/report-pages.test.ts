@@ -6,19 +6,13 @@ import { Sheet } from '#src/results/report/sheet.ts';
 import { isolateLines, splitRuns } from '#src/results/report/text-runs.ts';
 import { TextSetter } from '#src/results/report/text-setter.ts';
 import { writeReport } from '#src/results/report/write-report.ts';
-import { readPdf } from '#test/harness/read-pdf.ts';
-import { type SamplePosition, sampleReport } from './sample-report.ts';
-
-const print = async (input: ReportInput) => {
-  const pdf = readPdf(await writeReport(input, 'a4'));
-  return { ...pdf, text: pdf.pages.join('\n'), lines: pdf.pages.flatMap((page) => page.split('\n')) };
-};
+import { give, mark, members, print, rank, type SamplePosition, sampleReport } from './sample-report.ts';
 
 const board = (candidates: number, ballots: readonly number[], title = 'Board'): SamplePosition => ({
   title,
   votingMethod: 'plurality',
-  names: Array.from({ length: candidates }, (_, index) => `Member ${index + 1}`),
-  ballots: ballots.map((candidate) => [[candidate, 1]]),
+  names: members(candidates),
+  ballots: ballots.map((candidate) => mark(candidate)),
 });
 
 describe('pages of a report', () => {
@@ -48,12 +42,7 @@ describe('pages of a report', () => {
     const score: SamplePosition = {
       ...board(12, []),
       votingMethod: 'score',
-      ballots: [
-        [
-          [0, 2],
-          [1, -1],
-        ],
-      ],
+      ballots: [give(2, -1)],
       settings: { scoreMin: -2, scoreMax: 2 },
     };
     const scored = await print(sampleReport([score]));
@@ -64,7 +53,6 @@ describe('pages of a report', () => {
   // Guarantee: a heading stands on the page of what it heads, wherever a page happens to end.
   test('never end with a heading', async () => {
     const words = reportWords('en');
-    const rank = (...order: number[]) => order.map((candidate, index): [number, number] => [candidate, index + 1]);
     for (let size = 1; size <= 24; size += 3) {
       const ranked: SamplePosition = {
         title: `Chair ${'long title '.repeat(size % 7)}`.trim(),
@@ -97,9 +85,8 @@ describe('pages of a report', () => {
   // Guarantee: no row of a table stands alone on a page, and what colours mean stands below the figures that have them.
   test('keep the last rows of a table together, with what is said of it', async () => {
     const { legend, exhausted, needed } = reportWords('en').rounds;
-    const rank = (...order: number[]) => order.map((candidate, index): [number, number] => [candidate, index + 1]);
     for (let size = 1; size <= 8; size += 1) {
-      const names = Array.from({ length: 9 }, (_, index) => `Member ${index + 1}`);
+      const names = members(9);
       const ballots = Array.from({ length: 45 }, (_, index) => Math.floor(Math.sqrt(index))).map((one) =>
         rank(one, one + 1),
       );
@@ -172,15 +159,14 @@ async function drawnTexts(input: ReportInput): Promise<Drawn[]> {
 
 /** Positions of several kinds, with weights, groups and rounds. */
 function richReport(language: ReportInput['event']['language']): ReportInput {
-  const rank = (...order: number[]) => order.map((candidate, index): [number, number] => [candidate, index + 1]);
   const ballots = Array.from({ length: 21 }, (_, index) => rank(index % 4, (index + 1) % 4));
-  const names = Array.from({ length: 5 }, (_, index) => `Member ${index + 1}`);
+  const names = members(5);
   const referendum = { title: 'Statutes', votingMethod: 'referendum' as const, names: ['Yes', 'No', 'Abstain'] };
   const ranked = { title: 'Chair', votingMethod: 'ranked_choice' as const, names, ballots };
   const input = sampleReport(
     [
       board(5, [0, 0, 1]),
-      { ...referendum, ballots: [[[0, 1]], [[1, 1]]] },
+      { ...referendum, ballots: [mark(0), mark(1)] },
       ranked,
       { ...ranked, weightMicro: 1_250_000n },
     ],
@@ -246,16 +232,11 @@ describe('turnout by group', () => {
   };
 
   test('puts all who are in no shown group together', () => {
-    expect(
-      turnout(
-        [
-          ['b', 6, 3],
-          ['a', 9, 4],
-        ],
-        20,
-        10,
-      ),
-    ).toEqual([
+    const groups: Heads[] = [
+      ['b', 6, 3],
+      ['a', 9, 4],
+    ];
+    expect(turnout(groups, 20, 10)).toEqual([
       ['A', 9, 4],
       ['B', 6, 3],
       [null, 5, 3],

@@ -1,14 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ReportInput } from '#src/results/report/report-input.ts';
 import { isolate, splitRuns, withoutIsolates } from '#src/results/report/text-runs.ts';
-import { writeReport } from '#src/results/report/write-report.ts';
-import { readPdf } from '#test/harness/read-pdf.ts';
-import { type SamplePosition, sampleReport } from './sample-report.ts';
-
-const print = async (input: ReportInput, paper: 'a4' | 'letter' = 'a4') => {
-  const pdf = readPdf(await writeReport(input, paper));
-  return { ...pdf, text: pdf.pages.join('\n'), lines: pdf.pages.flatMap((page) => page.split('\n')) };
-};
+import { give, mark, print, rank, type SamplePosition, sampleReport } from './sample-report.ts';
 
 const NAMES = [
   'Ọlá Adébáyọ̀',
@@ -45,8 +37,10 @@ const plurality = (names: readonly string[], ...choices: number[]): SamplePositi
   title: 'Chair',
   votingMethod: 'plurality',
   names,
-  ballots: choices.map((candidate) => [[candidate, 1]]),
+  ballots: choices.map((candidate) => mark(candidate)),
 });
+
+const THREE = plurality(['Ada', 'Bea'], 0, 0, 1);
 
 describe('a report', () => {
   test.each(NAMES)('has a face for every letter of %s', (name) => {
@@ -76,16 +70,12 @@ describe('a report', () => {
   });
 
   test('says on its first page how many ballots became void after the final result', async () => {
-    const { pages } = await print(
-      sampleReport([plurality(['Ada', 'Bea'], 0, 0, 1)], { final: true, ballotsAfterReversals: 1 }),
-    );
+    const { pages } = await print(sampleReport([THREE], { final: true, ballotsAfterReversals: 1 }));
     expect(pages[0]?.replaceAll(/\s+/g, ' ')).toContain('2 of the ballots counted here became void');
   });
 
   test('says on every page that a result is disputed, final or not', async () => {
-    const { text, pages } = await print(
-      sampleReport([plurality(['Ada', 'Bea'], 0, 0, 1)], { final: true, disputed: true }),
-    );
+    const { text, pages } = await print(sampleReport([THREE], { final: true, disputed: true }));
     expect(text).toContain('DISPUTED');
     expect(text).toContain('Do not rely on these figures');
     expect(text).not.toContain('FINAL');
@@ -137,13 +127,12 @@ describe('a report', () => {
   });
 
   test('has lines to sign where the result is final and undisputed, and none elsewhere', async () => {
-    const positions = [plurality(['Ada', 'Bea'], 0, 0, 1)];
     for (const [options, lines] of [
       [{ final: true }, 2],
       [{ final: false }, 0],
       [{ final: true, disputed: true }, 0],
     ] as const) {
-      const report = await print(sampleReport(positions, options));
+      const report = await print(sampleReport([THREE], options));
       expect(report.lines.filter((line) => line === 'Signature')).toHaveLength(lines);
       expect(report.text.includes('I declare the result')).toBe(lines > 0);
     }
@@ -156,16 +145,7 @@ describe('a report', () => {
       title: 'Board',
       votingMethod: 'approval',
       names: ['Ada', 'Bea', 'Cy'],
-      ballots: [
-        [
-          [0, 1],
-          [1, 1],
-        ],
-        [
-          [0, 1],
-          [2, 1],
-        ],
-      ],
+      ballots: [mark(0, 1), mark(0, 2)],
       settings: { seats: 2 },
     };
     const { text } = await print(sampleReport([joint, lot, board]));
@@ -178,7 +158,7 @@ describe('a report', () => {
   });
 
   test('shows each rule of a referendum with what it asked for, what there was, and whether it was met', async () => {
-    const ballots = Array.from({ length: 10 }, (_, index): [number, number][] => [[index < 6 ? 0 : 1, 1]]);
+    const ballots = Array.from({ length: 10 }, (_, index) => mark(index < 6 ? 0 : 1));
     const rules = {
       threshold: { numerator: 2, denominator: 3, inclusive: true, base: 'yes_no' as const },
       turnoutQuorum: { numerator: 1, denominator: 2, inclusive: true },
@@ -197,7 +177,6 @@ describe('a report', () => {
   });
 
   test('follows the votes of a ranked count from round to round, in a figure and in tables', async () => {
-    const rank = (...order: number[]): [number, number][] => order.map((candidate, index) => [candidate, index + 1]);
     const ballots = [...Array.from({ length: 4 }, () => rank(0)), rank(1, 2), rank(1, 2), rank(1), rank(2), rank(2)];
     const { text, alternatives } = await print(
       sampleReport([{ title: 'Chair', votingMethod: 'ranked_choice', names: ['Ada', 'محمد', 'Cy'], ballots }]),
@@ -222,32 +201,16 @@ describe('a report', () => {
     ['a position that nobody answered', [plurality(['Ada', 'Bea'])]],
     ['names as long as names may be', [plurality(['W'.repeat(200), '山'.repeat(200)], 0, 1)]],
     ['titles as long as titles may be', [{ ...plurality(['Ada'], 0), title: 'Ж'.repeat(200) }]],
-    [
-      'scores below zero',
-      [
-        {
-          title: 'S',
-          votingMethod: 'score' as const,
-          names: ['Up', 'Down'],
-          ballots: [
-            [
-              [0, 2],
-              [1, -5],
-            ] as [number, number][],
-          ],
-        },
-      ],
-    ],
-  ])('prints an event with %s', async (_what, positions) => {
+    ['scores below zero', [{ ...plurality(['Up', 'Down']), votingMethod: 'score', ballots: [give(2, -5)] }]],
+  ] satisfies [string, SamplePosition[]][])('prints an event with %s', async (_what, positions) => {
     expect((await print(sampleReport(positions))).pages.length).toBeGreaterThan(0);
   });
 
   test('of a thousand candidates and as many rounds stays below a hundred pages', async () => {
     const names = Array.from({ length: 1_000 }, (_, index) => `Candidate ${index + 1} ${NAMES[index % NAMES.length]}`);
-    const ballots = Array.from({ length: 1_500 }, (_, index): [number, number][] => [
-      [(index * 7) % 1_000, 1],
-      [(index * 13 + 1) % 1_000, 2],
-    ]).filter(([first, second]) => first?.[0] !== second?.[0]);
+    const ballots = Array.from({ length: 1_500 }, (_, index) =>
+      rank((index * 7) % 1_000, (index * 13 + 1) % 1_000),
+    ).filter(([first, second]) => first?.[0] !== second?.[0]);
     const { pages, text } = await print(
       sampleReport([{ title: 'Assembly', votingMethod: 'ranked_choice', names, ballots }]),
     );

@@ -1,10 +1,19 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Candidate, ReferendumRole } from '#src/ballot-definition/types.ts';
 import type { ReportInput, ReportPosition } from '#src/results/report/report-input.ts';
+import { writeReport } from '#src/results/report/write-report.ts';
 import { startCount } from '#src/tally/start-count.ts';
+import { readPdf } from '#test/harness/read-pdf.ts';
 
 /** What one ballot gives to one position: candidates by their place, and a value each. */
 type SampleBallot = readonly (readonly [candidate: number, value: number])[];
+
+/** Ballots that rank candidates, mark them, or give all of them values in turn. */
+export const rank = (...order: number[]): SampleBallot => order.map((candidate, index) => [candidate, index + 1]);
+export const mark = (...chosen: number[]): SampleBallot => chosen.map((candidate) => [candidate, 1]);
+export const give = (...values: number[]): SampleBallot => values.map((value, candidate) => [candidate, value]);
+
+export const members = (count: number): string[] => Array.from({ length: count }, (_, index) => `Member ${index + 1}`);
 
 export interface SamplePosition {
   readonly title: string;
@@ -133,4 +142,10 @@ export function sampleReport(positions: readonly SamplePosition[], changes: Part
     issuer: { company: 'Example Votes', baseUrl: 'https://votes.example' },
     ...changes,
   };
+}
+
+/** A report as a reader of the file has it. */
+export async function print(input: ReportInput, paper: 'a4' | 'letter' = 'a4') {
+  const pdf = readPdf(await writeReport(input, paper));
+  return { ...pdf, text: pdf.pages.join('\n'), lines: pdf.pages.flatMap((page) => page.split('\n')) };
 }
