@@ -1,13 +1,10 @@
 import { expect, test } from 'vitest';
-import { checkLog } from '#src/ballot-log/check-log.ts';
-import { sealDeps } from '#src/work.ts';
 import { sealBallots } from '#test/harness/elections.ts';
-import { type Election, useForgedElections } from './forged-election.ts';
+import { useForgedElections } from './forged-election.ts';
 
 // SQL takes primary keys, unique indexes and triggers away, and puts rows twice, or into a table that inherits from the one that is read.
 
-const { service, account, sql, openElection, member, vote } = await useForgedElections();
-const check = ({ event }: Election) => checkLog(sealDeps(service.deps), event.id);
+const { service, account, sql, openElection, member, vote, pathOf, bySql, check } = await useForgedElections();
 
 /** The primary key of a table goes, and comes back at the end. */
 async function withoutKey(table: string, work: () => Promise<void>): Promise<void> {
@@ -59,9 +56,11 @@ test('a voter who stands on the roll twice is found', async () => {
   await sealBallots(service, election.event.id, 1);
   expect(await check(election)).toBeUndefined();
   await withoutKey('voters', async () => {
-    await sql.query('INSERT INTO voters SELECT * FROM voters WHERE voting_event_id = $1 AND id = $2', [
-      ...[election.event.id, member(election, 0).id],
-    ]);
+    await bySql(
+      election,
+      'INSERT INTO voters SELECT * FROM voters WHERE voting_event_id = $1 AND id = $2',
+      member(election, 0).id,
+    );
     expect(await check(election)).toBe(`the voter ${member(election, 0).id} stands on the roll twice`);
   });
 });
@@ -74,10 +73,11 @@ test('a ballot that is sealed twice is found', async () => {
   try {
     await withoutKey('ballot_queue', async () => {
       // In the place of another one: every number agrees.
-      await sql.query(`DELETE FROM ballot_queue ${inEvent} AND id = (SELECT max(id) FROM ballot_queue ${inEvent})`, [
-        election.event.id,
-      ]);
-      await sql.query(`INSERT INTO ballot_queue SELECT * FROM ballot_queue ${inEvent} LIMIT 1`, [election.event.id]);
+      await bySql(
+        election,
+        `DELETE FROM ballot_queue ${inEvent} AND id = (SELECT max(id) FROM ballot_queue ${inEvent})`,
+      );
+      await bySql(election, `INSERT INTO ballot_queue SELECT * FROM ballot_queue ${inEvent} LIMIT 1`);
       await sealBallots(service, election.event.id, 1);
     });
     expect(await check(election)).toBe('a ballot stands in the log twice');
@@ -88,7 +88,7 @@ test('a ballot that is sealed twice is found', async () => {
 
 test('differences of the roll show no part of a voter, of which others could be made', async () => {
   const election = await openElection();
-  const path = `/voting-events/${election.event.id}/voters/${member(election, 0).id}`;
+  const path = `${pathOf(election)}/voters/${member(election, 0).id}`;
   const stored = async (weight: number): Promise<bigint> => {
     const known = (await sql.query('SELECT id FROM roll_sums')).rows.map(({ id }) => id);
     await account.change(path, { weight });

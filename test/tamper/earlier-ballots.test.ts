@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { checkLog } from '#src/ballot-log/check-log.ts';
 import { foldRolls } from '#src/voters/roll-sum.ts';
-import { sealDeps } from '#src/work.ts';
 import { demand, PLURALITY, sealBallots, votesFor } from '#test/harness/elections.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { useForgedElections } from './forged-election.ts';
@@ -10,7 +8,7 @@ import { useForgedElections } from './forged-election.ts';
 // A ballot waits for the voter as the roll had the voter at the cast. What the organizer changed meanwhile drops it, or is refused while it
 // is there; SQL takes its row away for that long, and puts it back (completions 3.4, 4.5, 6.7).
 
-const { service, account, sql } = await useForgedElections();
+const { service, account, bySql, keepRows, check } = await useForgedElections();
 
 interface Setting {
   readonly path: string;
@@ -60,14 +58,13 @@ test.each(CHANGES)('is confirmed for no voter who %s since, where SQL puts it ba
   const voterKey = await giveVoterKey(service, event.id, voter);
   const cast = await account.page(event, 'ballot/cast', { voterId: 'M-1', voterKey, votes: votesFor(event) });
   const { confirmationCode } = demand(cast, 201);
-  await sql.query('CREATE TABLE IF NOT EXISTS kept_ballots AS SELECT * FROM pending_ballots LIMIT 0');
-  await sql.query('INSERT INTO kept_ballots SELECT * FROM pending_ballots WHERE voting_event_id = $1', [event.id]);
-  await sql.query('DELETE FROM pending_ballots WHERE voting_event_id = $1', [event.id]);
+  const putBack = await keepRows({ event }, 'pending_ballots');
+  await bySql({ event }, 'DELETE FROM pending_ballots WHERE voting_event_id = $1');
   await change({ path, voter, groups });
   await foldRolls(service.deps);
-  await sql.query('INSERT INTO pending_ballots SELECT * FROM kept_ballots WHERE voting_event_id = $1', [event.id]);
+  await putBack();
   const confirmed = await account.page(event, 'ballot/confirm', { confirmationCode });
-  const fault = await checkLog(sealDeps(service.deps), event.id);
+  const fault = await check({ event });
 
   expect([confirmed.status, confirmed.body.error?.details?.reason, fault]).toEqual([500, 'rows_disagree', undefined]);
 });

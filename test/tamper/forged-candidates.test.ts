@@ -8,7 +8,7 @@ import { type Election, useForgedElections } from './forged-election.ts';
 
 // While people vote, SQL adds a candidate such as the service never writes.
 
-const { service, account, sql, openElection, member, vote, read, keyOf, cast } = await useForgedElections();
+const { service, account, sql, openElection, member, keyOf, cast, vote, bySql, read } = await useForgedElections();
 
 const FORGED = {
   'that names a position twice': 'position_ids = position_ids || position_ids',
@@ -17,9 +17,7 @@ const FORGED = {
 };
 
 const addCandidate = async ({ event }: Election, set: string): Promise<void> => {
-  await sql.query('CREATE TABLE one_candidate AS SELECT * FROM candidates WHERE voting_event_id = $1 LIMIT 1', [
-    event.id,
-  ]);
+  await bySql({ event }, 'CREATE TABLE one_candidate AS SELECT * FROM candidates WHERE voting_event_id = $1 LIMIT 1');
   try {
     await sql.query(`UPDATE one_candidate SET id = 'can_forged', number = 77`);
     await sql.query(`UPDATE one_candidate SET ${set}`);
@@ -27,11 +25,11 @@ const addCandidate = async ({ event }: Election, set: string): Promise<void> => 
   } finally {
     await sql.query('DROP TABLE one_candidate');
   }
-  await sql.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [event.id]);
+  await bySql({ event }, 'UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1');
 };
 
 const configurationsOf = async ({ event }: Election): Promise<number> =>
-  (await sql.query('SELECT 1 FROM log_configurations WHERE voting_event_id = $1', [event.id])).rowCount ?? 0;
+  (await bySql({ event }, 'SELECT 1 FROM log_configurations WHERE voting_event_id = $1')).rowCount ?? 0;
 
 test.each(Object.entries(FORGED))('a candidate %s is in no log and takes no memory', async (_, set) => {
   const election = await openElection();

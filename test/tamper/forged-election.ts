@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
+import { checkLog } from '#src/ballot-log/check-log.ts';
 import { createLog } from '#src/platform/log.ts';
+import { sealDeps } from '#src/work.ts';
 import { demand, PLURALITY, type PositionPlan, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -68,17 +70,54 @@ export async function useForgedElections() {
     return code;
   }
 
-  const change = (set: string, { event }: Election, { id }: Member) =>
-    sql.query(`UPDATE voters SET ${set} WHERE voting_event_id = $1 AND id = $2`, [event.id, id]);
+  const pathOf = ({ event }: Election, { id }: { readonly id?: string } = {}): string =>
+    `/voting-events/${event.id}${id === undefined ? '' : `/voters/${id}`}`;
 
-  const read = ({ event }: Election) => account.show(`/voting-events/${event.id}`);
-  const ballotsOf = async ({ event }: Election): Promise<number> =>
-    (await account.show(`/voting-events/${event.id}/stats`)).ballots.confirmed;
+  /** A new voter, who has come by the page of voters. */
+  async function register({ event }: Election): Promise<Member> {
+    const email = `r-${randomUUID()}@mail.example`;
+    const { id } = demand(await account.page(event, 'register/voter', { name: 'New', email }), 201);
+    return { id, email };
+  }
+
+  /** @param statement `$1` is the ID of the event, and the values follow it */
+  const bySql = ({ event }: Pick<Election, 'event'>, statement: string, ...values: readonly unknown[]) =>
+    sql.query(statement, [event.id, ...values]);
+
+  const change = (set: string, election: Election, { id }: Member) =>
+    bySql(election, `UPDATE voters SET ${set} WHERE voting_event_id = $1 AND id = $2`, id);
+
+  /** Copies rows of a table as they stand: all of the election, or of a voter. What it returns adds them to the table again. */
+  async function keepRows(election: Pick<Election, 'event'>, table: string, { id }: { readonly id?: string } = {}) {
+    await sql.query(`CREATE TABLE IF NOT EXISTS kept_${table} AS SELECT * FROM ${table} LIMIT 0`);
+    const rows = `INSERT INTO kept_${table} SELECT * FROM ${table} WHERE voting_event_id = $1`;
+    await (id === undefined ? bySql(election, rows) : bySql(election, `${rows} AND id = $2`, id));
+    return () => bySql(election, `INSERT INTO ${table} SELECT * FROM kept_${table} WHERE voting_event_id = $1`);
+  }
+
+  const statusOf = async (election: Election, { id }: Member): Promise<string> =>
+    (await bySql(election, 'SELECT status FROM voters WHERE voting_event_id = $1 AND id = $2', id)).rows[0].status;
+
+  /** What the hourly check finds; undefined where everything is as the service wrote it. */
+  const check = ({ event }: Pick<Election, 'event'>) => checkLog(sealDeps(service.deps), event.id);
+
+  /** The voters whom the organizer is shown as disputed. */
+  async function disputedOf(election: Election): Promise<string[]> {
+    const listed = await account.show(`${pathOf(election)}/voters`);
+    return listed.flatMap(({ id, disputed }: { id: string; disputed?: true }) => (disputed ? [id] : []));
+  }
+
+  const read = (election: Election) => account.show(pathOf(election));
+  const ballotsOf = async (election: Election): Promise<number> =>
+    (await account.show(`${pathOf(election)}/stats`)).ballots.confirmed;
+
+  const hasAlarm = ({ event }: { readonly event: Pick<TestEvent, 'id'> }, kind = 'rows_disagree', why = ''): boolean =>
+    lines.some((line) => line['alarm'] === kind && line['event'] === event.id && String(line['reason']).includes(why));
 
   /** The alarm is raised, and everybody who reads the event sees it. */
   async function expectDisputed(election: Election): Promise<void> {
     await untilTrue(async () => (await read(election)).disputed === true);
-    expect(lines.some(({ alarm, event }) => alarm === 'rows_disagree' && event === election.event.id)).toBe(true);
+    expect(hasAlarm(election)).toBe(true);
   }
 
   const REFUSED = { status: 500, code: 'internal', reason: 'rows_disagree', retryAfter: null };
@@ -97,7 +136,15 @@ export async function useForgedElections() {
     confirm,
     codeOf,
     vote,
+    pathOf,
+    register,
+    bySql,
     change,
+    keepRows,
+    statusOf,
+    check,
+    disputedOf,
+    hasAlarm,
     read,
     ballotsOf,
     expectDisputed,

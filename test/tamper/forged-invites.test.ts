@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { checkLog } from '#src/ballot-log/check-log.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { sealDeps } from '#src/work.ts';
 import { demand, PLURALITY, sealBallots } from '#test/harness/elections.ts';
 import { acceptInvite, invite, inviteToken } from '#test/harness/sharing.ts';
 import { eventually, untilTrue } from '#test/harness/test-service.ts';
@@ -10,20 +8,19 @@ import { type Election, useForgedElections } from './forged-election.ts';
 
 // Who may change an event, and how it is set, is what the service wrote last (completions 6.7).
 
-const { service, account, sql, openElection, member, vote, lines, REFUSED, refusalOf } = await useForgedElections();
-
-const check = ({ event }: Election) => checkLog(sealDeps(service.deps), event.id);
-const pathOf = ({ event }: Election) => `/voting-events/${event.id}`;
+const forged = await useForgedElections();
+const { service, account, sql, openElection, member, vote, pathOf } = forged;
+const { bySql, keepRows, check, hasAlarm, REFUSED, refusalOf } = forged;
 
 describe('an invite', () => {
-  const keep = async ({ event }: Election): Promise<void> => {
-    await sql.query('CREATE TABLE IF NOT EXISTS kept_invites AS SELECT * FROM event_invites LIMIT 0');
-    await sql.query('INSERT INTO kept_invites SELECT * FROM event_invites WHERE voting_event_id = $1', [event.id]);
-  };
-  const putBack = async ({ event }: Election): Promise<void> => {
-    await sql.query('DELETE FROM event_invites WHERE voting_event_id = $1', [event.id]);
-    await sql.query('INSERT INTO event_invites SELECT * FROM kept_invites WHERE voting_event_id = $1', [event.id]);
-  };
+  /** What it returns puts all of them back, as they stood. */
+  async function keep(election: Election): Promise<() => Promise<unknown>> {
+    const add = await keepRows(election, 'event_invites');
+    return async () => {
+      await bySql(election, 'DELETE FROM event_invites WHERE voting_event_id = $1');
+      await add();
+    };
+  }
   const address = () => `g-${randomUUID()}@club.example`;
 
   async function share(election: Election, role: 'viewer' | 'editor', email = address()) {
@@ -42,9 +39,9 @@ describe('an invite', () => {
     const read = ({ guest }: typeof kept) => service.call('GET', pathOf(election), undefined, { key: guest.read });
     expect((await read(kept)).status).toBe(200);
     expect(await check(election)).toBeUndefined();
-    await sql.query(
-      `INSERT INTO event_invites SELECT * FROM kept_invites WHERE voting_event_id = $1 ON CONFLICT DO NOTHING`,
-      [election.event.id],
+    await bySql(
+      election,
+      `INSERT INTO event_invites SELECT * FROM kept_event_invites WHERE voting_event_id = $1 ON CONFLICT DO NOTHING`,
     );
     expect((await read(revoked)).status).toBe(404);
     const listed = await service.call('GET', '/voting-events', undefined, { key: revoked.guest.read });
@@ -56,12 +53,12 @@ describe('an invite', () => {
   test('gives back no role that was taken', async () => {
     const election = await openElection();
     const { id, guest } = await share(election, 'editor');
-    await keep(election);
+    const putBack = await keep(election);
     demand(await account.delete(`${pathOf(election)}/invites/${id}`), 204);
     const email = address();
     await invite(service, account, election.event, email, 'viewer');
     demand(await acceptInvite(service, guest.read, await inviteToken(service, email)), 200);
-    await putBack(election);
+    await putBack();
     const changed = await service.call('PATCH', pathOf(election), { description: 'X' }, { key: guest.write });
     expect(changed.status).toBe(404);
   });
@@ -71,10 +68,10 @@ describe('an invite', () => {
     const email = address();
     await invite(service, account, election.event, email, 'editor');
     const token = await inviteToken(service, email);
-    await keep(election);
+    const putBack = await keep(election);
     const [guest, thief] = [await service.account(), await service.account()];
     demand(await acceptInvite(service, guest.read, token), 200);
-    await putBack(election);
+    await putBack();
     expect(refusalOf(await acceptInvite(service, thief.read, token))).toEqual(REFUSED);
   });
 
@@ -83,9 +80,7 @@ describe('an invite', () => {
     const email = address();
     await invite(service, account, election.event, email, 'editor');
     const token = await inviteToken(service, email);
-    await sql.query('UPDATE event_invites SET expires_at = expires_at + 1 WHERE voting_event_id = $1', [
-      election.event.id,
-    ]);
+    await bySql(election, 'UPDATE event_invites SET expires_at = expires_at + 1 WHERE voting_event_id = $1');
     const guest = await service.account();
     expect(refusalOf(await acceptInvite(service, guest.read, token))).toEqual(REFUSED);
   });
@@ -93,12 +88,10 @@ describe('an invite', () => {
   test('is none of the service’s with another generation of the event', async () => {
     const election = await openElection();
     const { id, guest } = await share(election, 'viewer');
-    await keep(election);
+    const putBack = await keep(election);
     demand(await account.delete(`${pathOf(election)}/invites/${id}`), 204);
-    await putBack(election);
-    await sql.query('UPDATE voting_events SET invite_generation = invite_generation - 1 WHERE id = $1', [
-      election.event.id,
-    ]);
+    await putBack();
+    await bySql(election, 'UPDATE voting_events SET invite_generation = invite_generation - 1 WHERE id = $1');
     expect(refusalOf(await service.call('GET', pathOf(election), undefined, { key: guest.read }))).toEqual(REFUSED);
   });
 });
@@ -127,7 +120,7 @@ describe('what SQL sets of an event', () => {
     const stats = () => account.show(`${pathOf(election)}/stats`);
     expect(await stats()).toMatchObject({ identityChanges: 1, rollChanges: 1 });
     expect(await check(election)).toBeUndefined();
-    await sql.query(`UPDATE voting_events SET ${set} WHERE id = $1`, [election.event.id]);
+    await bySql(election, `UPDATE voting_events SET ${set} WHERE id = $1`);
     service.deps.events.forgetAll();
     expect(await check(election)).toBe('the event is not as the service wrote it');
     const results = await service.call('GET', `/public${pathOf(election)}/results`, undefined, { key: account.vote });
@@ -141,7 +134,7 @@ describe('what SQL sets of an event', () => {
 test('an event that SQL gave to an account tells it nothing by webhooks', async () => {
   const election = await openElection();
   const thief = await service.account();
-  await sql.query('UPDATE voting_events SET account_id = $2 WHERE id = $1', [election.event.id, thief.id]);
+  await bySql(election, 'UPDATE voting_events SET account_id = $2 WHERE id = $1', thief.id);
   const hook = {
     url: 'https://thief.example/hook',
     eventTypes: ['voter.created'],
@@ -174,7 +167,7 @@ describe('a copy that was ordered', () => {
     demand(await account.delete(`/voting-events/${id}/voters/${copied[0].id}`), 202);
     await sql.query('INSERT INTO roll_copies SELECT * FROM kept_orders WHERE voting_event_id = $1', [id]);
     await enqueue(service.deps.db, { name: 'copy_roll' }, { eventId: id }, {});
-    await untilTrue(() => lines.some(({ alarm, event }) => alarm === 'rows_disagree' && event === id));
+    await untilTrue(() => hasAlarm({ event: { id } }));
     expect(await account.show(`/voting-events/${id}/voters`)).toHaveLength(5);
   });
 });

@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { checkLog } from '#src/ballot-log/check-log.ts';
 import { foldRolls } from '#src/voters/roll-sum.ts';
-import { sealDeps } from '#src/work.ts';
-import { demand, PLURALITY, sealBallots } from '#test/harness/elections.ts';
+import { PLURALITY, sealBallots } from '#test/harness/elections.ts';
 import { type Election, type Member, useForgedElections } from './forged-election.ts';
 
 // The end of a rehearsal puts voters back to how they stood, and takes no word of SQL for it (completions 6.7, 10.5).
 
-const { service, account, sql, member, keyOf, cast, vote, read } = await useForgedElections();
+const forged = await useForgedElections();
+const { service, account, member, keyOf, cast, vote, register, pathOf, read } = forged;
+const { bySql, check } = forged;
 
-const patch = ({ event }: Election, changes: object) => account.change(`/voting-events/${event.id}`, changes);
-const check = ({ event }: Election) => checkLog(sealDeps(service.deps), event.id);
+const patch = (election: Election, changes: object) => account.change(pathOf(election), changes);
 
 /** Six approved members; registrants are approved by a first key. */
 async function schedule(): Promise<Election> {
@@ -26,16 +25,8 @@ async function schedule(): Promise<Election> {
   return { event, members };
 }
 
-async function register({ event }: Election): Promise<Member> {
-  const email = `r-${randomUUID()}@mail.example`;
-  const { id } = demand(await account.page(event, 'register/voter', { name: 'New', email }), 201);
-  return { id, email };
-}
-
 const note = (election: Election, { id }: Member, before: object | null) =>
-  sql.query('UPDATE voters SET before_rehearsal = $3 WHERE voting_event_id = $1 AND id = $2', [
-    ...[election.event.id, id, before],
-  ]);
+  bySql(election, 'UPDATE voters SET before_rehearsal = $3 WHERE voting_event_id = $1 AND id = $2', id, before);
 
 /** Opened for good, by hand of the organizer from then on. */
 async function open(election: Election): Promise<void> {
@@ -54,7 +45,7 @@ test('no member loses the approval because SQL says that it came of a key in the
   await open(election);
   await vote(election, member(election, 1));
   expect(await check(election)).toBeUndefined();
-  const { stats } = await account.show(`/voting-events/${election.event.id}/results`);
+  const { stats } = await account.show(`${pathOf(election)}/results`);
   expect(stats).toMatchObject({ electorate: 6 });
   expect((await read(election)).disputed).toBe(false);
 });
@@ -64,7 +55,7 @@ test('no registrant stays approved by a key of the rehearsal because SQL takes a
   const [plain, renamed] = [await register(election), await register(election)];
   await patch(election, { status: 'rehearsal' });
   for (const one of [plain, renamed]) await vote(election, one);
-  await account.change(`/voting-events/${election.event.id}/voters/${renamed.id}`, { name: 'Renamed' });
+  await account.change(`${pathOf(election)}/voters/${renamed.id}`, { name: 'Renamed' });
   for (const one of [plain, renamed]) await note(election, one, null);
   await open(election);
   for (const one of [plain, renamed]) {
@@ -81,6 +72,6 @@ test('a registrant who waits again is approved by the organizer as every other o
   await vote(election, one);
   await open(election);
   expect((await cast(election, one, await keyOf(election, one))).status).toBe(403);
-  await account.change(`/voting-events/${election.event.id}/voters/${one.id}`, { status: 'approved' });
+  await account.change(`${pathOf(election)}/voters/${one.id}`, { status: 'approved' });
   expect((await cast(election, one, await keyOf(election, one))).status).toBe(201);
 });

@@ -1,56 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { checkLog } from '#src/ballot-log/check-log.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { MAIL_REGISTRATION } from '#src/voters/mail-registration.ts';
 import { foldRolls } from '#src/voters/roll-sum.ts';
-import { sealDeps } from '#src/work.ts';
 import { demand, sealBallots } from '#test/harness/elections.ts';
 import { recipientOf } from '#test/harness/mails.ts';
 import { eventually, untilTrue } from '#test/harness/test-service.ts';
-import { type Election, type Member, useForgedElections } from './forged-election.ts';
+import { useForgedElections } from './forged-election.ts';
 
 // What decides of a voter is what the service wrote: name, identity, weight, group, status and source (completions 6.7).
 
-const {
-  service,
-  account,
-  sql,
-  openElection,
-  member,
-  keyOf,
-  cast,
-  codeOf,
-  confirm,
-  vote,
-  change,
-  expectDisputed,
-  REFUSED,
-  refusalOf,
-} = await useForgedElections();
+const forged = await useForgedElections();
+const { service, account, openElection, member, keyOf, cast, confirm, codeOf, vote, register, pathOf } = forged;
+const { bySql, change, keepRows, statusOf, check, disputedOf, expectDisputed, REFUSED, refusalOf } = forged;
 
-const check = ({ event }: Election) => checkLog(sealDeps(service.deps), event.id);
-const pathOf = ({ event }: Election, { id }: Member) => `/voting-events/${event.id}/voters/${id}`;
 const REGISTERED = { voter: { selfRegistration: true, approval: 'automatic' } };
-
-async function register({ event }: Election): Promise<Member> {
-  const email = `r-${randomUUID()}@mail.example`;
-  const { id } = demand(await account.page(event, 'register/voter', { name: 'New', email }), 201);
-  return { id, email };
-}
-
-const statusOf = async (election: Election, one: Member): Promise<string> => {
-  const { rows } = await sql.query('SELECT status FROM voters WHERE voting_event_id = $1 AND id = $2', [
-    ...[election.event.id, one.id],
-  ]);
-  return rows[0].status;
-};
-
-async function disputedOf({ event }: Election): Promise<string[]> {
-  const listed = await account.show(`/voting-events/${event.id}/voters`);
-  return listed.flatMap(({ id, disputed }: { id: string; disputed?: true }) => (disputed ? [id] : []));
-}
 
 describe('the status of a voter', () => {
   test('is approved by no word of SQL, where a first key would approve', async () => {
@@ -77,7 +42,7 @@ describe('the status of a voter', () => {
     const election = await openElection(REGISTERED);
     const [first, second] = [await register(election), await register(election)];
     await keyOf(election, second);
-    await sql.query('SELECT use_key($1, $2)', [election.event.id, second.id]);
+    await bySql(election, 'SELECT use_key($1, $2)', second.id);
     expect(await statusOf(election, second)).toBe('pending');
     const code = await codeOf(election, first, await keyOf(election, first));
     expect(await statusOf(election, first)).toBe('approved');
@@ -90,14 +55,14 @@ describe('the status of a voter', () => {
     const election = await openElection(REGISTERED);
     const one = await register(election);
     const key = await keyOf(election, one);
-    const before = await sql.query('SELECT tag FROM voters WHERE voting_event_id = $1 AND id = $2', [
-      ...[election.event.id, one.id],
-    ]);
+    const before = await bySql(election, 'SELECT tag FROM voters WHERE voting_event_id = $1 AND id = $2', one.id);
     const code = await codeOf(election, one, key);
     // As the cast's own statement left it.
-    await sql.query(
+    await bySql(
+      election,
       `UPDATE voters SET status = 'pending', approved_by_key = false, tag = $3 WHERE voting_event_id = $1 AND id = $2`,
-      [election.event.id, one.id, before.rows[0].tag],
+      one.id,
+      before.rows[0].tag,
     );
     demand(await confirm(election, code), 200);
     expect(await statusOf(election, one)).toBe('approved');
@@ -133,13 +98,10 @@ describe('a row of the roll', () => {
   test('casts nothing once SQL took it out of its group, and is found with a former group', async () => {
     const election = await openElection();
     await sealBallots(service, election.event.id, 1);
-    const group = await account.make(`/voting-events/${election.event.id}/groups`, { name: 'North' });
+    const group = await account.make(`${pathOf(election)}/groups`, { name: 'North' });
     const [out, back] = [member(election, 0), member(election, 1)];
     for (const one of [out, back]) await account.change(pathOf(election, one), { groupId: group.id });
-    await sql.query('CREATE TABLE IF NOT EXISTS grouped_voters AS SELECT * FROM voters LIMIT 0');
-    await sql.query('INSERT INTO grouped_voters SELECT * FROM voters WHERE voting_event_id = $1 AND id = $2', [
-      ...[election.event.id, back.id],
-    ]);
+    const putBack = await keepRows(election, 'voters', back);
     await account.change(pathOf(election, back), { groupId: null });
     await foldRolls(service.deps);
     expect(await check(election)).toBeUndefined();
@@ -147,15 +109,15 @@ describe('a row of the roll', () => {
     expect(refusalOf(await cast(election, out, await keyOf(election, out)))).toEqual(REFUSED);
     await change(`group_id = '${group.id}'`, election, out);
     expect(await check(election)).toBeUndefined();
-    await sql.query('DELETE FROM voters WHERE voting_event_id = $1 AND id = $2', [election.event.id, back.id]);
-    await sql.query('INSERT INTO voters SELECT * FROM grouped_voters WHERE voting_event_id = $1', [election.event.id]);
+    await bySql(election, 'DELETE FROM voters WHERE voting_event_id = $1 AND id = $2', back.id);
+    await putBack();
     expect(await check(election)).toBe('voters are missing on the roll, or stand there as they were before');
   });
 
   test('leaves a group that is deleted, by the program, and votes on', async () => {
     const election = await openElection();
     await sealBallots(service, election.event.id, 1);
-    const path = `/voting-events/${election.event.id}/groups`;
+    const path = `${pathOf(election)}/groups`;
     const group = await account.make(path, { name: 'South' });
     const one = member(election, 0);
     await account.change(pathOf(election, one), { groupId: group.id });
@@ -177,9 +139,11 @@ describe('a registration', () => {
     await enqueue(service.deps.db, MAIL_REGISTRATION, { eventId: election.event.id, voterId: one.id });
     await expectDisputed(election);
     expect(service.mails().filter((mail) => recipientOf(mail) === thief)).toEqual([]);
-    const { rows } = await sql.query('SELECT confirm_by FROM voters WHERE voting_event_id = $1 AND id = $2', [
-      ...[election.event.id, one.id],
-    ]);
+    const { rows } = await bySql(
+      election,
+      'SELECT confirm_by FROM voters WHERE voting_event_id = $1 AND id = $2',
+      one.id,
+    );
     expect(rows).toEqual([{ confirm_by: null }]);
   });
 
@@ -194,13 +158,14 @@ describe('a registration', () => {
   test('that SQL made is none that the service ends in its own name', async () => {
     const election = await openElection(REGISTERED);
     const one = await register(election);
-    await sql.query(
+    await bySql(
+      election,
       `INSERT INTO voters SELECT (v).* FROM (SELECT jsonb_populate_record(v, '{"id": "vtr_0000000000000000", "email": "g@x.example",
          "email_key": "g@x.example", "confirm_by": 1}') AS v FROM voters v WHERE voting_event_id = $1 AND id = $2) AS row`,
-      [election.event.id, one.id],
+      one.id,
     );
     await expireRegistrations(service.deps);
-    const audit = await account.show(`/voting-events/${election.event.id}/audit`);
+    const audit = await account.show(`${pathOf(election)}/audit`);
     expect(audit.filter(({ action }: { action: string }) => action === 'registrations.expired')).toEqual([]);
     await expectDisputed(election);
   });

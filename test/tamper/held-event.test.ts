@@ -1,18 +1,16 @@
-import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { checkLog } from '#src/ballot-log/check-log.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, sealBallots, tendLog } from '#test/harness/elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { eventually } from '#test/harness/test-service.ts';
-import { type Election, type Member, useForgedElections } from './forged-election.ts';
+import { type Election, useForgedElections } from './forged-election.ts';
 
 // Somebody who writes to the database holds a row while a request waits for it: the request has read what the service wrote, and is
 // judged by what SQL wrote meanwhile, which is put back before anybody reads it again (completions 6.7).
 
-const { service, account, sql, openElection, member, keyOf, cast, codeOf, confirm, vote } = await useForgedElections();
-
-const check = ({ event }: Election) => checkLog(sealDeps(service.deps), event.id);
+const forged = await useForgedElections();
+const { service, account, sql, openElection, member, keyOf, cast, confirm, codeOf, vote, register, pathOf } = forged;
+const { bySql, keepRows, statusOf, check } = forged;
 
 /** Holds the events until a statement of the request waits for them, and writes; undoes it as soon as the statement was judged. */
 async function holdWhile<T>(
@@ -50,19 +48,6 @@ async function holdWhile<T>(
   } finally {
     client.release();
   }
-}
-
-async function register({ event }: Election): Promise<Member> {
-  const email = `r-${randomUUID()}@mail.example`;
-  const { id } = demand(await account.page(event, 'register/voter', { name: 'New', email }), 201);
-  return { id, email };
-}
-
-async function statusOf(election: Election, one: Member): Promise<string> {
-  const { rows } = await sql.query('SELECT status FROM voters WHERE voting_event_id = $1 AND id = $2', [
-    ...[election.event.id, one.id],
-  ]);
-  return rows[0].status;
 }
 
 const MANUAL = { voter: { selfRegistration: true, approval: 'manual' } };
@@ -111,25 +96,20 @@ test.each([
     await sealBallots(service, election.event.id, 1);
     const one = member(election, 0);
     const code = await codeOf(election, one, await keyOf(election, one));
-    await sql.query('CREATE TABLE IF NOT EXISTS kept_pending AS SELECT * FROM pending_ballots LIMIT 0');
-    await sql.query('INSERT INTO kept_pending SELECT * FROM pending_ballots WHERE voting_event_id = $1', [
-      election.event.id,
-    ]);
-    await account.change(`/voting-events/${election.event.id}/voters/${one.id}`, { status: 'rejected' });
-    await sql.query('DELETE FROM pending_ballots WHERE voting_event_id = $1', [election.event.id]);
-    await sql.query('INSERT INTO pending_ballots SELECT * FROM kept_pending WHERE voting_event_id = $1', [
-      election.event.id,
-    ]);
+    const putBack = await keepRows(election, 'pending_ballots');
+    await account.change(`${pathOf(election)}/voters/${one.id}`, { status: 'rejected' });
+    await bySql(election, 'DELETE FROM pending_ballots WHERE voting_event_id = $1');
+    await putBack();
     // What a poll would list of the participant.
-    await sql.query("UPDATE pending_ballots SET visitor_id = 'vi_x' WHERE voting_event_id = $1", [election.event.id]);
+    await bySql(election, "UPDATE pending_ballots SET visitor_id = 'vi_x' WHERE voting_event_id = $1");
     const plain = await confirm(election, code);
     expect(plain.status).toBe(403);
     const answer = await holdWhile(election, () => confirm(election, code), write, undo, one.id);
     // What the confirm of a poll lists.
-    await sql.query("DELETE FROM voters WHERE voting_event_id = $1 AND source = 'poll'", [election.event.id]);
+    await bySql(election, "DELETE FROM voters WHERE voting_event_id = $1 AND source = 'poll'");
     const fault = await check(election);
     await moveEnd(service.deps, election.event.id, CLOSED);
-    const read = () => account.show(`/voting-events/${election.event.id}/results`);
+    const read = () => account.show(`${pathOf(election)}/results`);
     const results = await eventually(async () => {
       await tendLog(sealDeps(service.deps), election.event.id, 1).catch(() => undefined);
       const shown = await read();
@@ -145,16 +125,11 @@ test('counts no second ballot of a voter, where SQL says for the length of a con
   const one = member(election, 0);
   const key = await keyOf(election, one);
   const first = await codeOf(election, one, key);
-  await sql.query('CREATE TABLE IF NOT EXISTS kept_pending AS SELECT * FROM pending_ballots LIMIT 0');
-  await sql.query('INSERT INTO kept_pending SELECT * FROM pending_ballots WHERE voting_event_id = $1', [
-    election.event.id,
-  ]);
+  const putBack = await keepRows(election, 'pending_ballots');
   const second = await codeOf(election, one, key, 1);
   demand(await confirm(election, second), 200);
   await sealBallots(service, election.event.id, 1);
-  await sql.query('INSERT INTO pending_ballots SELECT * FROM kept_pending WHERE voting_event_id = $1', [
-    election.event.id,
-  ]);
+  await putBack();
   const answer = await holdWhile(
     election,
     () => confirm(election, first),

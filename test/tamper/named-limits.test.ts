@@ -13,7 +13,7 @@ import { useForgedElections } from './forged-election.ts';
 
 // What SQL can do by a row that is there for a moment, as docs/security.md names it: a mend turns these red, and takes the name away.
 
-const { service, account, sql, openElection, member, keyOf, cast, codeOf, confirm, vote, read, lines } =
+const { service, account, sql, lines, openElection, member, keyOf, cast, confirm, codeOf, vote, read } =
   await useForgedElections();
 
 /** Changes a rule as SQL does, and waits until the service reads it. */

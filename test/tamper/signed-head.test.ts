@@ -16,19 +16,9 @@ import { type Election, useForgedElections } from './forged-election.ts';
 // SQL writes whole heads, boxes and queues of its own, with the guards of the tables switched off. The service goes on from nothing
 // that it has not signed, and misses the ballots that it has confirmed (completions 6.7).
 
-const {
-  service,
-  account,
-  lines,
-  sql: client,
-  openElection,
-  member,
-  vote,
-  keyOf,
-  codeOf,
-  confirm,
-  read,
-} = await useForgedElections();
+const forged = await useForgedElections();
+const { service, account, sql: client, lines, openElection, member, keyOf, confirm, codeOf, vote, read } = forged;
+const { bySql } = forged;
 const seal = sealDeps(service.deps);
 const turn = ({ event }: Election, least: number) => tendLog(seal, event.id, least);
 const HOUR_MS = 3_600_000;
@@ -149,16 +139,16 @@ test('a head that says of a moment that nothing was confirmed has no ballot cast
 
 /** Takes a confirmed ballot that waits out of the database, with all that says that its voter took part. */
 async function takeAway({ event }: Election, ballotId: string, voterId: string): Promise<void> {
-  await client.query('DELETE FROM ballot_queue WHERE voting_event_id = $1 AND id = $2', [event.id, ballotId]);
+  await bySql({ event }, 'DELETE FROM ballot_queue WHERE voting_event_id = $1 AND id = $2', ballotId);
   for (const [table, column] of [
     ['participation', 'participant'],
     ['undisclosed_voters', 'voter_id'],
   ])
-    await client.query(`DELETE FROM ${table} WHERE voting_event_id = $1 AND ${column} = $2`, [event.id, voterId]);
+    await bySql({ event }, `DELETE FROM ${table} WHERE voting_event_id = $1 AND ${column} = $2`, voterId);
 }
 
 const waiting = async ({ event }: Election): Promise<string[]> =>
-  (await client.query('SELECT id FROM ballot_queue WHERE voting_event_id = $1', [event.id])).rows.map(({ id }) => id);
+  (await bySql({ event }, 'SELECT id FROM ballot_queue WHERE voting_event_id = $1')).rows.map(({ id }) => id);
 
 // Another ballot that is confirmed meanwhile makes the numbers agree.
 test('a ballot that was signed for is missed where SQL takes it with the participation of its voter', async () => {
