@@ -94,7 +94,7 @@ describe('the key of an election', () => {
     expect(keyFiles(main, draft.id)).toHaveLength(1);
     await patchEvent(service, account, draft, { startsAt: startsAt + 1, title: 'Another' });
     expect(keyFiles(main, draft.id)).toHaveLength(1);
-    const poll = await account.event({ startsAt }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+    const poll = await account.event({ startsAt });
     expect(keyFiles(main, poll.id)).toEqual([]);
     expect(await rowsOf(poll.id)).toEqual([]);
   });

@@ -14,8 +14,6 @@ import { runStatements } from '#test/harness/test-database.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
-const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
-
 const real = await use(startRealProcesses());
 
 interface Stepped {
@@ -43,9 +41,7 @@ describe.skipIf(!hasFaketime)('a process whose clock', () => {
   test.each(['+30m', '-30m'])(
     'steps by %s says so, rests its jobs, shows the database’s time, and takes its jobs up again',
     async (offset) => {
-      const event = await createTestEvent(real.inside, real.account, { endsAt: Date.now() + 10 * MINUTE_MS }, [
-        PLURALITY,
-      ]);
+      const event = await createTestEvent(real.inside, real.account, { endsAt: Date.now() + 10 * MINUTE_MS });
       const one = await startStepped('+0s', { WORKER: 'on' });
       expect(await workerOf(one)).toBe('ok');
       one.step(offset);

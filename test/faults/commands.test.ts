@@ -32,7 +32,7 @@ async function pollWithVotes(count: number) {
 
 /** An election in which three of four voters have confirmed; one has the weight 2.5. */
 async function electionWithVotes() {
-  const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+  const event = await account.event({ type: 'election' });
   const rows = [1, 2.5, 1, 1].map((weight, index) => ({ name: `Voter ${index}`, voterId: `V${index}`, weight }));
   const voters = await account.make(`/voting-events/${event.id}/voters/batch`, { voters: rows });
   for (const { id, voterId } of voters.slice(0, 3)) {

@@ -10,8 +10,6 @@ import { demand, sealBallots, visitor, votesFor } from '#test/harness/elections.
 import { setEventIn } from '#test/harness/genuine-rows.ts';
 import { useService } from '#test/harness/test-service.ts';
 
-const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
-
 const service = await useService({ worker: false });
 const account = await service.account();
 afterEach(() => vi.restoreAllMocks());
@@ -28,7 +26,7 @@ function setAhead(ms: number): void {
 
 describe('a job of a process whose clock is ahead', () => {
   test('neither closes the log of an open election nor drops its keys', async () => {
-    const event = await account.event({ type: 'election', endsAt: Date.now() + 10 * MINUTE_MS }, [PLURALITY]);
+    const event = await account.event({ type: 'election', endsAt: Date.now() + 10 * MINUTE_MS });
     await service.query(
       "INSERT INTO voter_keys (voting_event_id, voter_id, key_hash) VALUES ($1, 'vtr_x', decode('00', 'hex'))",
       [event.id],

@@ -9,8 +9,6 @@ import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
-
 const real = await use(startRealProcesses());
 
 describe('a process that is told to stop', () => {
@@ -31,7 +29,7 @@ describe('a process that is told to stop', () => {
 describe('after kill -9', () => {
   test('a request is repeated with its Idempotency-Key within 3 s, whatever was under way', async () => {
     const other = await real.start();
-    const event = await createTestEvent(real.inside, real.account, {}, [PLURALITY]);
+    const event = await createTestEvent(real.inside, real.account);
     const votes = votesFor(event);
     const took: number[] = [];
     for (let round = 0; round < 4; round += 1) {

@@ -43,7 +43,7 @@ export async function holdElection(
   keep: (eventId: string) => Promise<void> = async () => undefined,
 ): Promise<Election> {
   const settings = { type: 'election', results: { visibility: 'live' }, ballot: { opening: 'observer' } };
-  const event = await account.event(settings, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+  const event = await account.event(settings);
   const voters = Array.from({ length: VOTERS }, (_, place) => ({
     name: `Voter ${place}`,
     email: `v${place}@club.example`,

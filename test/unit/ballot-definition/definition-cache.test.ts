@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
+import { PLURALITY } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService({ worker: false });
@@ -8,7 +9,7 @@ const account = await service.account();
 const { db } = service.deps;
 
 const makePoll = async () => {
-  const { id } = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }], false);
+  const { id } = await account.event({}, PLURALITY, false);
   const read = async () => (await findEventById(db, id)) ?? expect.fail('the event is there');
   return { id, read };
 };
