@@ -7,19 +7,19 @@ import {
   configurationOf,
   EVENT,
   type Fields,
+  lying,
+  reply,
   type StoredLog,
   serve,
   signHead,
-  someBallot,
+  someBallots,
   storeLog,
 } from './stored-log.ts';
 
 const BALLOTS = 6;
 
 function logWith(...changes: Change[]): StoredLog {
-  const below = createRandom(7);
-  const ballots = Array.from({ length: BALLOTS }, () => someBallot(below));
-  return storeLog(ballots, { changes });
+  return storeLog(someBallots(createRandom(7), BALLOTS), { changes });
 }
 
 async function check(log: StoredLog, { read = serve(log), since }: { read?: Read; since?: string } = {}) {
@@ -100,12 +100,9 @@ describe('every configuration that the log commits to is read and compared', () 
   test('a head that counts ballots freezes as well, whatever a later leaf says', async () => {
     const configuration = withRow('candidates', 0, { name: 'Somebody else' });
     const log = logWith({ confirmed: 0, configuration }, { confirmed: 0, configuration: FIRST });
-    expect(await check(log, { since: signHead(log.entries.slice(0, 1), undefined, 0) })).toMatchObject({
-      status: 'verified',
-    });
-    expect(await check(log, { since: signHead(log.entries.slice(0, 1), undefined, 2) })).toMatchObject({
-      verified: 'no',
-    });
+    const since = (confirmed: number) => ({ since: signHead(log.entries.slice(0, 1), undefined, confirmed) });
+    expect(await check(log, since(0))).toMatchObject({ status: 'verified' });
+    expect(await check(log, since(2))).toMatchObject({ verified: 'no' });
   });
 
   test('a text that is not the one whose hash stands in the log is wrong', async () => {
@@ -119,11 +116,7 @@ describe('every configuration that the log commits to is read and compared', () 
 
   test('one that is not served is left out, and nothing is called right', async () => {
     const log = logWith({ confirmed: BALLOTS, configuration: { ...FIRST, title: 'The new board' } });
-    const honest = serve(log);
-    const refusing =
-      (status: number): Read =>
-      async (path, most) =>
-        path.includes('/configurations') ? { status, bytes: Buffer.from('{}') } : honest(path, most);
+    const refusing = (status: number): Read => lying(log, /configurations/, () => reply(status, '{}'));
     for (const read of [
       serve({ ...log, configurations: log.configurations.slice(0, 1) }),
       serve({ ...log, configurations: [] }),
@@ -138,15 +131,12 @@ describe('every configuration that the log commits to is read and compared', () 
     const groups = [{ id: candidate?.['id'], name: 'North', description: null }, ...(FIRST['groups'] as Fields[])];
     const log = logWith({ confirmed: BALLOTS, configuration: { ...FIRST, candidates: others, groups } });
     const { index } = log.configurations[1] ?? {};
-    const honest = serve(log);
-    const read: Read = async (path, most) => {
-      const reply = await honest(path, most);
-      if (!path.includes('/configurations')) return reply;
-      const page = JSON.parse(String(reply.bytes));
+    const read = lying(log, /configurations/, ({ bytes }) => {
+      const page = JSON.parse(String(bytes));
       // The row of the group alone: the candidate would be gone without a word.
       const data = page.data.filter((part: Fields) => part['index'] !== index || part['kind'] === 'group');
-      return { status: 200, bytes: Buffer.from(JSON.stringify({ ...page, data })) };
-    };
+      return reply(200, JSON.stringify({ ...page, data }));
+    });
     expect(await check(log, { read })).toMatchObject({
       ...{ verified: 'no', status: 'failed', detail: expect.stringContaining('of another kind') },
     });
@@ -154,13 +144,9 @@ describe('every configuration that the log commits to is read and compared', () 
 
   test('pages that lead nowhere end the reading', async () => {
     const log = logWith();
-    const honest = serve(log);
-    const read: Read = async (path, most) => {
-      const reply = await honest(path, most);
-      return path.includes('/configurations')
-        ? { status: 200, bytes: Buffer.from(String(reply.bytes).replace(/"nextFrom":\d+/, '"nextFrom":0')) }
-        : reply;
-    };
+    const read = lying(log, /configurations/, ({ bytes }) =>
+      reply(200, String(bytes).replace(/"nextFrom":\d+/, '"nextFrom":0')),
+    );
     expect(await check(log, { read })).toMatchObject({ verified: 'no', status: 'failed' });
   });
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { resultsView } from '#src/results/event-results.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { verifyLog } from '../../../verifier/verify-log.ts';
-import { EVENT, type StoredLog, serve, signHead, someBallots, storeLog } from './stored-log.ts';
+import { EVENT, failedOf, lying, reply, serve, signHead, someBallots, storeLog } from './stored-log.ts';
 
 /** Fields of one object that the same check finds; those of the results themselves where `parent` is empty. */
 const fields = (check: 'recount' | 'close', parent: string, names: string): [string, string][] =>
@@ -87,11 +87,6 @@ const below = createRandom(8);
 const ballots = someBallots(below, 9);
 const honest = storeLog(ballots);
 
-async function failedOf(log: StoredLog): Promise<string[]> {
-  const { checks } = await verifyLog({ read: serve(log), event: EVENT });
-  return checks.flatMap(({ name, status }) => (status === 'failed' ? name : []));
-}
-
 test('the results that are changed here are those that the service publishes, and right as they are', async () => {
   expect(resultsView.parse(honest.results)).toEqual(honest.results);
   expect(await failedOf(honest)).toEqual([]);
@@ -140,19 +135,10 @@ test('a group has no more voters than the roll, and no more who voted than ballo
 });
 
 test('what opens the close is the same in the openings and in the results', async () => {
-  const read = serve(honest);
-  const other = Buffer.from(JSON.stringify({ salt: 'AAAA' }));
-  const close = Buffer.from(JSON.stringify(honest.results.log.close));
-  const { checks } = await verifyLog({
-    event: EVENT,
-    read: async (path, most) => {
-      const { status, bytes } = await read(path, most);
-      return {
-        status,
-        bytes: path.includes('/openings') ? Buffer.from(String(bytes).replace(String(close), String(other))) : bytes,
-      };
-    },
-  });
+  const close = JSON.stringify(honest.results.log.close);
+  const other = JSON.stringify({ salt: 'AAAA' });
+  const read = lying(honest, /openings/, ({ status, bytes }) => reply(status, String(bytes).replace(close, other)));
+  const { checks } = await verifyLog({ read, event: EVENT });
   expect(checks.at(-1)).toMatchObject({ name: 'recount', status: 'failed' });
 });
 

@@ -1,28 +1,26 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import { startReceiver } from '#test/harness/receiver.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { type Read, type Reply, readOverHttp } from '../../../verifier/read-service.ts';
 import { verifyLog } from '../../../verifier/verify-log.ts';
-import { EVENT, leafOf, type StoredLog, serve, signHead, someBallot, someBallots, storeLog } from './stored-log.ts';
+import {
+  EVENT,
+  leafOf,
+  lying,
+  reply,
+  type StoredLog,
+  serve,
+  someBallot,
+  someBallots,
+  storeLog,
+  unclosed,
+} from './stored-log.ts';
 
 const SEED = 7;
 const BALLOTS = 5;
 
-function honestLog(): StoredLog {
-  const below = createRandom(SEED);
-  return storeLog(someBallots(below, BALLOTS));
-}
-
-/** An honest service but for one kind of address. */
-function lying(log: StoredLog, address: RegExp, lie: (honest: Reply, path: string) => Reply | Promise<Reply>): Read {
-  const honest = serve(log);
-  return async (path, maxBytes) => {
-    const reply = await honest(path, maxBytes);
-    return address.test(path) ? lie(reply, path) : reply;
-  };
-}
+const honestLog = (): StoredLog => storeLog(someBallots(createRandom(SEED), BALLOTS));
 
 const outcomeOf = async (read: Read) => (await verifyLog({ read, event: EVENT })).verified;
 const ADDRESSES = {
@@ -34,7 +32,7 @@ const ADDRESSES = {
   results: /results/,
   configurations: /configurations/,
 };
-const text = (body: string): Reply => ({ status: 200, bytes: Buffer.from(body) });
+const text = (body: string): Reply => reply(200, body);
 
 /** Bodies of any shape, none of which says what the honest one says. */
 const BODIES = [
@@ -71,22 +69,14 @@ describe('whatever a service sends, the verifier ends in a report that does not 
 
   test('for each value of an answer replaced by one of another kind', async () => {
     const log = honestLog();
-    for (const address of [ADDRESSES.openings, ADDRESSES.results]) {
-      const body = JSON.parse(
-        String(
-          (
-            await serve(log)(
-              address === ADDRESSES.results
-                ? `/public/voting-events/${EVENT}/results`
-                : '/log/openings?fromIndex=0&limit=1000',
-              0,
-            )
-          ).bytes,
-        ),
-      );
-      for (const path of pathsOf(body)) {
+    for (const [address, path] of [
+      [ADDRESSES.openings, '/log/openings?fromIndex=0&limit=1000'],
+      [ADDRESSES.results, `/public/voting-events/${EVENT}/results`],
+    ] as const) {
+      const body = JSON.parse(String((await serve(log)(path, 0)).bytes));
+      for (const place of pathsOf(body)) {
         for (const value of [null, -1, 1e300, 0.5, 'x', [], {}, true]) {
-          const changed = JSON.stringify(replaceAt(body, path, value));
+          const changed = JSON.stringify(replaceAt(body, place, value));
           if (changed === JSON.stringify(body)) continue;
           await verifyLog({ read: lying(log, address, () => text(changed)), event: EVENT });
         }
@@ -126,7 +116,7 @@ describe('whatever a service sends, the verifier ends in a report that does not 
 
   test('for content that is kept from every key', async () => {
     const log = honestLog();
-    const withheld = lying(log, /openings|results/, () => ({ status: 403, bytes: Buffer.from('{}') }));
+    const withheld = lying(log, /openings|results/, () => reply(403, '{}'));
     const { verified, checks } = await verifyLog({ read: withheld, event: EVENT });
     expect(verified).toBe('partial');
     const left = checks.filter(({ status }) => status === 'left_out').map(({ name }) => name);
@@ -136,9 +126,7 @@ describe('whatever a service sends, the verifier ends in a report that does not 
   test('for a log that is not closed yet', async () => {
     const log = honestLog();
     const entries = [...log.entries.slice(0, -1), leafOf(someBallot(createRandom(1)))];
-    const results = { ...log.results, final: false, log: { ...log.results.log, close: null } };
-    const open = { ...log, entries, results, checkpoint: signHead(entries) };
-    const read = lying(open, ADDRESSES.openings, () => ({ status: 403, bytes: Buffer.from('{}') }));
+    const read = lying(unclosed(log, entries), ADDRESSES.openings, () => reply(403, '{}'));
     expect(await outcomeOf(read)).toBe('partial');
   });
 });
@@ -147,12 +135,10 @@ describe('over HTTP', () => {
   const LIMITS = { timeoutMs: 400, attempts: 2 };
 
   async function against(answer: RequestListener): Promise<string> {
-    const server = createServer(answer).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const report = await verifyLog({ read: readOverHttp(`http://127.0.0.1:${port}`, 'vok_key', LIMITS), event: EVENT });
-    server.closeAllConnections();
-    server.close();
+    const server = await startReceiver((response, request) => answer(request, response));
+    const read = readOverHttp(new URL(server.url).origin, 'vok_key', LIMITS);
+    const report = await verifyLog({ read, event: EVENT });
+    await server.stop();
     expect(report.checks.at(-1)?.name).toBe('reading');
     return report.verified;
   }
@@ -184,30 +170,21 @@ describe('over HTTP', () => {
     expect(await against(() => undefined)).toBe('partial');
     expect(await against((request) => request.socket.destroy())).toBe('partial');
     expect(await against((request) => request.socket.end('nonsense\r\n\r\n'))).toBe('partial');
-    expect(
-      await against((_request, response) => {
-        response.writeHead(200, { 'content-length': '50' }).write('short');
-        response.destroy();
-      }),
-    ).toBe('partial');
+    const cut: RequestListener = (_request, response) => {
+      response.writeHead(200, { 'content-length': '50' }).write('short');
+      response.destroy();
+    };
+    expect(await against(cut)).toBe('partial');
   });
 
   test('a redirect is not followed: the key goes to nobody else', async () => {
-    const seen: string[] = [];
-    const other = createServer((request, response) => {
-      seen.push(request.url ?? '');
-      response.end();
-    }).listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    for (const status of [301, 302, 303, 307, 308])
-      expect(
-        await against((_request, response) =>
-          response.writeHead(status, { location: `http://127.0.0.1:${port}/` }).end(),
-        ),
-      ).toBe('partial');
-    other.close();
-    expect(seen).toEqual([]);
+    const other = await startReceiver();
+    for (const status of [301, 302, 303, 307, 308]) {
+      const redirect: RequestListener = (_, response) => response.writeHead(status, { location: other.url }).end();
+      expect(await against(redirect)).toBe('partial');
+    }
+    await other.stop();
+    expect(other.received).toEqual([]);
   });
 
   test('a service that asks to wait for ever is given up', async () => {

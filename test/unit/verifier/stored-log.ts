@@ -18,6 +18,7 @@ import { MICRO, microToDecimal, microToNumber, shareOf } from '#src/platform/dec
 import { startCount } from '#src/tally/start-count.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
 import type { Read, Reply } from '../../../verifier/read-service.ts';
+import { verifyLog } from '../../../verifier/verify-log.ts';
 
 export const EVENT = 'evt_stored';
 export const SIGNER = createNoteSigner('vote.example.org', createHash('sha256').update('a signing key').digest());
@@ -311,7 +312,7 @@ export function partsOf({ configurations }: StoredLog) {
   });
 }
 
-const reply = (status: number, body: Buffer | string = ''): Reply => ({ status, bytes: Buffer.from(body) });
+export const reply = (status: number, body: Buffer | string = ''): Reply => ({ status, bytes: Buffer.from(body) });
 const json = (body: unknown): Reply => reply(200, JSON.stringify(body));
 
 /** Serves a stored log as the service does. Tiles are computed from the entries, as an attacker would. */
@@ -343,4 +344,29 @@ export function serve(log: StoredLog): Read {
     if (entries.length !== tile.width) return reply(404);
     return reply(200, tile.level === 'entries' ? encodeBundle(entries) : Buffer.concat(entries.map(hashLeaf)));
   };
+}
+
+/** An honest service but for one kind of address. */
+export function lying(
+  log: StoredLog,
+  address: RegExp,
+  lie: (honest: Reply, path: string) => Reply | Promise<Reply>,
+): Read {
+  const honest = serve(log);
+  return async (path, maxBytes) => {
+    const answer = await honest(path, maxBytes);
+    return address.test(path) ? lie(answer, path) : answer;
+  };
+}
+
+/** The log before it closed: without its last leaf unless others are given. @param confirmed ballots: those that are in it unless given */
+export function unclosed(log: StoredLog, entries = log.entries.slice(0, -1), confirmed?: number): StoredLog {
+  const results = { ...log.results, final: false, log: { ...log.results.log, size: entries.length, close: null } };
+  return { ...log, entries, results, checkpoint: signHead(entries, SIGNER, confirmed) };
+}
+
+/** The checks of a log that find something wrong. */
+export async function failedOf(log: StoredLog): Promise<string[]> {
+  const { checks } = await verifyLog({ read: serve(log), event: EVENT });
+  return checks.flatMap(({ name, status }) => (status === 'failed' ? name : []));
 }

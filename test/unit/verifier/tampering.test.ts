@@ -12,6 +12,7 @@ import {
   CLOSED_AT,
   ENDS,
   EVENT,
+  failedOf,
   leafOf,
   openingAt,
   SIGNER,
@@ -51,14 +52,15 @@ const at = <T>(values: readonly T[], index: number): T => {
   return value;
 };
 
+/** The first change of the configuration unless said otherwise. */
+const configLeaf = (fields: { at: number; config: string; confirmed: number; seq?: number }): Buffer =>
+  encodeLeaf({ v: 2, t: 'config', e: EVENT, ...ENDS, seq: 1, ...fields });
+
 /** Another choice than a ballot has. */
 function changed(ballot: StoredBallot, below: Below): StoredBallot {
   const other = ['cnd_a', 'cnd_b', 'cnd_c'].filter((id) => id !== ballot.votes[0]?.candidateId);
   const [, ...rest] = ballot.votes;
-  return {
-    ...ballot,
-    votes: [{ positionId: 'pos_1', candidateId: at(other, below(2)) }, ...rest],
-  };
+  return { ...ballot, votes: [{ positionId: 'pos_1', candidateId: at(other, below(2)) }, ...rest] };
 }
 
 /** Ways to change what ballots say, done thoroughly: openings and results go along, only the signature cannot. */
@@ -169,17 +171,11 @@ const FORKS: Readonly<Record<string, (honest: Honest, below: Below) => StoredLog
   },
   'forks the log': ({ ballots, kept }, below) => {
     const index = below(kept - 1);
-    const fork = [...ballots.slice(0, index), ...someBallots(below, BALLOTS)];
-    return storeLog(fork);
+    return storeLog([...ballots.slice(0, index), ...someBallots(below, BALLOTS)]);
   },
   'goes back to an older state': ({ ballots, kept, log }) => {
     const entries = log.entries.slice(0, kept - 1);
-    return {
-      ...log,
-      entries,
-      openings: log.openings.slice(0, Math.max(0, ballots.length)),
-      checkpoint: signHead(entries),
-    };
+    return { ...log, entries, openings: log.openings.slice(0, ballots.length), checkpoint: signHead(entries) };
   },
 };
 
@@ -208,10 +204,8 @@ describe('the verifier', () => {
       const rewrite = REWRITES[kind];
       const fork = FORKS[kind];
       if (rewrite !== undefined) {
-        tampered = {
-          ...storeLog(rewrite([...ballots], below, below(ballots.length))),
-          checkpoint: log.checkpoint,
-        };
+        const rewritten = storeLog(rewrite([...ballots], below, below(ballots.length)));
+        tampered = { ...rewritten, checkpoint: log.checkpoint };
       } else if (fork !== undefined) tampered = fork(honest, below);
       else PATCHES[kind]?.(tampered, below, ballots);
       const { verified } = await verify(tampered, fork === undefined ? undefined : since);
@@ -233,11 +227,7 @@ describe('the verifier', () => {
 
   test('knows a void ballot of a poll by its leaf, and does not count it; an election takes none back', async () => {
     const below = createRandom(SEED);
-    const failed = async (type: Type) => {
-      const ballots = someBallots(below, BALLOTS, type);
-      const { checks } = await verify(storeLog(ballots, { type, voided: [4] }));
-      return checks.flatMap(({ name, status }) => (status === 'failed' ? name : []));
-    };
+    const failed = (type: Type) => failedOf(storeLog(someBallots(below, BALLOTS, type), { type, voided: [4] }));
     expect([await failed('poll'), await failed('election')]).toEqual([[], ['openings']]);
   });
 
@@ -253,16 +243,7 @@ describe('the verifier', () => {
   test('refuses whatever stands behind the close but reversals, and a second close, though the service signs it', async () => {
     const below = createRandom(SEED);
     const { log } = honestLog(below);
-    const config = encodeLeaf({
-      v: 2,
-      t: 'config',
-      e: EVENT,
-      at: 3,
-      config: '00'.repeat(32),
-      ...ENDS,
-      confirmed: 99,
-      seq: 1,
-    });
+    const config = configLeaf({ at: 3, config: '00'.repeat(32), confirmed: 99 });
     const last = at(log.entries, log.entries.length - 1);
     for (const extra of [leafOf(someBallot(below)), config, last]) {
       const longer = { ...log, entries: [...log.entries, extra] };
@@ -284,13 +265,8 @@ describe('the verifier', () => {
     };
     const leaves = (change: object, of = others) => check([{ ...open, ...change }, ...of], 'leaves');
     expect(await leaves({})).toBe('verified');
-    for (const wrong of [
-      { closeDue: null },
-      { closeDue: ENDS.closeDue + 1 },
-      { end: null },
-      { end: -1 },
-      { end: String(ENDS.end) },
-    ])
+    const wrongEnds = [null, -1, String(ENDS.end)].map((end) => ({ end }));
+    for (const wrong of [{ closeDue: null }, { closeDue: ENDS.closeDue + 1 }, ...wrongEnds])
       expect([wrong, await leaves(wrong)]).toEqual([wrong, 'failed']);
     // An end that was moved behind the close, or away, without a leaf of the close behind it.
     expect(await leaves({ end: null, closeDue: null })).toBe('failed');
@@ -299,15 +275,14 @@ describe('the verifier', () => {
     const config = (more: object, seq = 1) => ({
       ...{ v: 2, t: 'config', e: EVENT, at: 2, config: open.config, ...later, confirmed: BALLOTS, seq, ...more },
     });
+    const beforeClose = (...changes: object[]) => others.toSpliced(last, 0, ...changes);
     expect(await leaves({}, others.with(last, { ...others[last], at: CLOSED_AT - 1 }))).toBe('failed');
-    expect(await leaves({}, others.toSpliced(last, 0, config({})))).toBe('failed');
-    expect(await leaves(later, others.toSpliced(last, 0, config(ENDS)))).toBe('verified');
-    expect(await leaves(later, others.toSpliced(last, 0, config({ ...ENDS, confirmed: BALLOTS - 1 })))).toBe('failed');
-    expect(await leaves(later, others.toSpliced(last, 0, config({}), config({ ...ENDS, confirmed: 0 }, 2)))).toBe(
-      'failed',
-    );
+    expect(await leaves({}, beforeClose(config({})))).toBe('failed');
+    expect(await leaves(later, beforeClose(config(ENDS)))).toBe('verified');
+    expect(await leaves(later, beforeClose(config({ ...ENDS, confirmed: BALLOTS - 1 })))).toBe('failed');
+    expect(await leaves(later, beforeClose(config({}), config({ ...ENDS, confirmed: 0 }, 2)))).toBe('failed');
     // More than are confirmed in the end.
-    const more = others.toSpliced(last, 0, config({ ...ENDS, confirmed: BALLOTS + 1 }));
+    const more = beforeClose(config({ ...ENDS, confirmed: BALLOTS + 1 }));
     expect(await check([open, ...more], 'confirmed')).toBe('failed');
     const unclosed = [open, ...others.slice(0, -1)];
     expect(await check(unclosed, 'close', ENDS.closeDue)).toBe('left_out');
@@ -319,21 +294,10 @@ describe('the verifier', () => {
     const below = createRandom(SEED);
     const ballots = someBallots(below, 4).map(leafOf);
     const open = (roll: unknown) => encodeLeaf({ ...JSON.parse(String(at(storeLog([]).entries, 0))), roll });
-    const roll = (heads: number, seq: number, more: object = {}) =>
-      encodeLeaf({
-        ...{
-          v: 2,
-          t: 'roll',
-          e: EVENT,
-          at: 2,
-          heads,
-          weight: String(heads),
-          identityChanges: seq,
-          rollChanges: 0,
-          seq,
-        },
-        ...more,
-      });
+    const roll = (heads: number, seq: number, more: object = {}) => {
+      const figures = { heads, weight: String(heads), identityChanges: seq, rollChanges: 0 };
+      return encodeLeaf({ ...{ v: 2, t: 'roll', e: EVENT, at: 2, ...figures, seq }, ...more });
+    };
     const leavesCheck = async (...entries: Buffer[]) => {
       const stored = { ...storeLog([]), entries, checkpoint: signHead(entries) };
       return (await verify(stored)).checks.find(({ name }) => name === 'leaves')?.status;
@@ -348,25 +312,12 @@ describe('the verifier', () => {
     // Another number than the next, changes taken back, figures that are none, a roll of a poll.
     expect(await leavesCheck(open(heads(9)), roll(8, 2))).toBe('failed');
     expect(await leavesCheck(open(heads(9)), roll(8, 1), roll(8, 2, { identityChanges: 0 }))).toBe('failed');
-    for (const wrong of [
-      { heads: -1 },
-      { heads: 1.5 },
-      { heads: '9' },
-      { weight: 9 },
-      { weight: '-9' },
-      { rollChanges: null },
-    ])
+    const wrongHeads = [-1, 1.5, '9'].map((heads) => ({ heads }));
+    for (const wrong of [...wrongHeads, { weight: 9 }, { weight: '-9' }, { rollChanges: null }])
       expect([wrong, await leavesCheck(open(heads(9)), roll(9, 1, wrong))]).toEqual([wrong, 'failed']);
     // A poll becomes an election, and the other way round: before any ballot, behind a change of its configuration.
     const config = (seq: number) =>
-      encodeLeaf({
-        v: 2,
-        t: 'config',
-        e: EVENT,
-        at: 1,
-        config: createHash('sha256').update(`${seq}`).digest('hex'),
-        ...{ ...ENDS, confirmed: 4, seq },
-      });
+      configLeaf({ at: 1, config: createHash('sha256').update(`${seq}`).digest('hex'), confirmed: 4, seq });
     const gone = { heads: null, weight: null };
     expect(await leavesCheck(open(null), config(1), roll(4, 1), ...ballots)).toBe('verified');
     expect(await leavesCheck(open(null), config(1), roll(3, 1), ...ballots)).toBe('failed');

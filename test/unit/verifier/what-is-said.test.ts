@@ -9,7 +9,20 @@ import { createRandom } from '#test/second-count/random-elections.ts';
 import { readWitnessKey } from '../../../verifier/note.ts';
 import type { Read } from '../../../verifier/read-service.ts';
 import { lastWords, type VerifyOptions, verifyLog } from '../../../verifier/verify-log.ts';
-import { CLOSED_AT, EVENT, leafOf, SIGNER, serve, signHead, someBallot, someBallots, storeLog } from './stored-log.ts';
+import {
+  CLOSED_AT,
+  EVENT,
+  leafOf,
+  lying,
+  reply,
+  SIGNER,
+  serve,
+  signHead,
+  someBallot,
+  someBallots,
+  storeLog,
+  unclosed,
+} from './stored-log.ts';
 
 // Red is for what the service served or signed. What a voter typed, and what something else on the way answered, is not.
 
@@ -18,6 +31,8 @@ const ballots = someBallots(below, 5);
 const log = storeLog(ballots);
 const [ballot = someBallot(below)] = ballots;
 const promise = signLogPromise(logOrigin(SIGNER.name, EVENT), hashLeaf(leafOf(ballot)), SIGNER, Date.UTC(2200, 0, 1));
+
+const otherService = createNoteSigner('vote.example.net', randomBytes(32));
 
 async function check(more: Partial<VerifyOptions>, read: Read = serve(log)) {
   const { verified, checks, yourBallot } = await verifyLog({ read, event: EVENT, ...more });
@@ -29,15 +44,7 @@ test.each([
   ['without its signature', `${promise.slice(0, promise.indexOf('\n\n'))}\n`],
   ['cut off within its signature', `${promise.slice(0, -20)}\n`],
   ['with a letter changed', promise.replace('will be', 'will bee')],
-  [
-    'of another service',
-    signLogPromise(
-      'vote.example.net/evt_other',
-      randomBytes(32),
-      createNoteSigner('vote.example.net', randomBytes(32)),
-      1,
-    ),
-  ],
+  ['of another service', signLogPromise('vote.example.net/evt_other', randomBytes(32), otherService, 1)],
   ['any text', 'Thank you for voting!\n'],
 ])('a promise that was pasted wrongly is no fraud: %s', async (_what, pasted) => {
   const { verified, find } = await check({ promise: pasted });
@@ -69,10 +76,8 @@ test.each([
 test('a promise or checkpoint that was mistyped is named, and the answer is about what was given', async () => {
   expect((await check({ promise: promise.slice(0, -20) })).yourBallot).toEqual({ answer: 'no_promise', until: null });
   const another = signLogPromise(logOrigin(SIGNER.name, 'evt_another'), randomBytes(32), SIGNER, 1);
-  expect(await check({ promise: another })).toMatchObject({
-    verified: 'partial',
-    yourBallot: { answer: 'no_promise' },
-  });
+  const unread = { verified: 'partial', yourBallot: { answer: 'no_promise' } };
+  expect(await check({ promise: another })).toMatchObject(unread);
   const since = signHead(log.entries.slice(0, 3));
   for (const pasted of [since.slice(0, -20), since.replace('confirmed 2', 'confirmed 3'), 'checkpoint']) {
     const { verified, find } = await check({ since: pasted });
@@ -82,9 +87,7 @@ test('a promise or checkpoint that was mistyped is named, and the answer is abou
 
 test('the one answer to a voter: in, not yet, not there, or removed', async () => {
   const open = log.entries.slice(0, -1);
-  const results = { ...log.results, final: false, log: { ...log.results.log, close: null } };
-  const reading = (entries: Buffer[], confirmed: number) =>
-    serve({ ...log, results, entries, checkpoint: signHead(entries, SIGNER, confirmed) });
+  const reading = (entries: Buffer[], confirmed: number) => serve(unclosed(log, entries, confirmed));
   const code = randomBytes(13).toString('hex').toUpperCase();
   expect((await check({})).yourBallot).toBeNull();
   // A promise that holds says nothing of another ballot's code, nor of what is no code at all.
@@ -108,26 +111,19 @@ test('a promise in the name of the service that another key signed is wrong: the
 
 test('a code that is nowhere is said to be mistyped where no ballot waits, and may wait where one does', async () => {
   const code = randomBytes(13).toString('hex').toUpperCase();
-  const open = log.entries.slice(0, -1);
-  const results = { ...log.results, final: false, log: { ...log.results.log, close: null } };
-  const seen = async (entries: Buffer[], confirmed: number) =>
-    (await check({ code }, serve({ ...log, results, entries, checkpoint: signHead(entries, SIGNER, confirmed) }))).find(
-      'your ballot',
-    );
-  expect(await seen(open, 5)).toMatchObject({
-    status: 'left_out',
-    detail: expect.stringContaining('look at the code again'),
-  });
-  expect((await seen(open, 5))?.detail).not.toContain('wait');
-  expect((await seen(open, 6))?.detail).toContain('1 ballot waits');
+  const seen = async (confirmed: number) =>
+    (await check({ code }, serve(unclosed(log, undefined, confirmed)))).find('your ballot');
+  const again = expect.stringContaining('look at the code again');
+  expect(await seen(5)).toMatchObject({ status: 'left_out', detail: again });
+  expect((await seen(5))?.detail).not.toContain('wait');
+  expect((await seen(6))?.detail).toContain('1 ballot waits');
 });
 
 test.each([/voting-log-key$/, /checkpoint$/])(
   'a page of a proxy in the place of %s is nothing that the service signed',
   async (address) => {
-    const honest = serve(log);
-    const html = Buffer.from('<!doctype html>\n<html>\n\n<body>Bad gateway</body>\n</html>\n');
-    const read: Read = async (path, most) => (address.test(path) ? { status: 200, bytes: html } : honest(path, most));
+    const html = '<!doctype html>\n<html>\n\n<body>Bad gateway</body>\n</html>\n';
+    const read = lying(log, address, () => reply(200, html));
     const { verified, find } = await check({}, read);
     expect([verified, find('reading')?.status]).toEqual(['partial', 'left_out']);
     expect(lastWords(await verifyLog({ read, event: EVENT }), 'page')).toContain('says nothing for or against the log');
@@ -158,8 +154,5 @@ test('what was asked for and could not run is left out, and the log is right as 
 });
 
 test('what the rules of the log demand and could not run is left out, whether it was asked for or not', async () => {
-  const entries = log.entries.slice(0, -1);
-  const results = { ...log.results, final: false, log: { ...log.results.log, size: entries.length, close: null } };
-  const open = { ...log, results, entries, checkpoint: signHead(entries) };
-  expect(await statusesOf({}, open)).toMatchObject({ verified: 'partial', leftOut: ['close', 'recount'] });
+  expect(await statusesOf({}, unclosed(log))).toMatchObject({ verified: 'partial', leftOut: ['close', 'recount'] });
 });
