@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { startSandbox } from '#sandbox/start-sandbox.ts';
 import {
   type AdapterOptions,
-  type CheckoutRequest,
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
@@ -15,20 +13,11 @@ import { createProviderB } from '#src/payment-providers/provider-b.ts';
 import { createPaymentProviders } from '#src/payments/payment-deps.ts';
 import { decide, PRICE, publishedSchemas } from '#test/harness/payments.ts';
 import { PROVIDER_C, startThirdProvider } from '#test/harness/third-provider.ts';
+import { openPage, orderOf, paymentOf, playBoth, refundOf, sandboxCredentials } from './asking.ts';
 
 const judge = publishedSchemas();
 
-const playBoth = () =>
-  startSandbox({
-    production: false,
-    now: () => Date.now(),
-    webhookTarget: () => undefined,
-    ...(judge === undefined ? {} : { judge }),
-  });
-const sandboxCredentials = (country: string): ProviderCredentials => {
-  const secretKey = sandboxKey('biz_test', country, randomBytes(16).toString('hex'));
-  return { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
-};
+const playJudged = () => playBoth(judge === undefined ? {} : { judge });
 
 /** Each adapter, with what plays its provider. */
 const SUBJECTS = [
@@ -36,7 +25,7 @@ const SUBJECTS = [
     name: 'provider_a',
     country: 'DE',
     price: PRICE.provider_a,
-    start: playBoth,
+    start: playJudged,
     connect: (options: AdapterOptions) => createProviderA({ ...options, maxNetworkRetries: 0 }),
     credentials: () => sandboxCredentials('DE'),
   },
@@ -44,7 +33,7 @@ const SUBJECTS = [
     name: 'provider_b',
     country: 'GH',
     price: PRICE.provider_b,
-    start: playBoth,
+    start: playJudged,
     connect: createProviderB,
     credentials: () => sandboxCredentials('GH'),
   },
@@ -78,36 +67,18 @@ describe.each(SUBJECTS)('the adapter of $name', (subject) => {
     await sandbox.stop();
   });
 
-  const order = (more: Partial<CheckoutRequest> = {}): CheckoutRequest => {
-    const attemptId = `pay_${randomBytes(8).toString('hex')}`;
-    return {
-      attemptId,
-      reference: provider.referenceFor(attemptId, 1),
-      ...price,
-      title: 'Wahl & "Ọlá" <山田>',
-      description: 'Your vote',
-      email: 'payer@mail.example',
-      returnUrl: 'https://shop.example/back?a=1#b',
-      cancelUrl: 'https://shop.example/cancel',
-      createdAtMs: Date.now(),
-      ...more,
-    };
+  const HARD = {
+    ...{ title: 'Wahl & "Ọlá" <山田>', description: 'Your vote' },
+    ...{ returnUrl: 'https://shop.example/back?a=1#b', cancelUrl: 'https://shop.example/cancel' },
   };
-  const open = async (more: Partial<CheckoutRequest> = {}) => {
-    const request = order(more);
-    const page = await provider.createCheckout(credentials, request);
-    return { request, page, read: () => provider.readCheckout(credentials, { reference: request.reference, page }) };
-  };
+  const order = () => orderOf(provider, price, HARD);
+  const open = () => openPage(provider, credentials, order());
 
   /** A page that was paid, and what asks for its refund. */
   const openPaid = async () => {
     const { page, request, read } = await open();
     await decide(page.checkoutUrl, 'pay');
-    const state = await read();
-    if (state.kind !== 'paid') throw new Error('not paid');
-    const { attemptId, reference } = request;
-    const { providerPaymentId } = state.payment;
-    return { read, refund: { attemptId, reference, providerPaymentId, sinceMs: 0, ...price } };
+    return { read, refund: refundOf(request, paymentOf(await read())) };
   };
 
   test('describes an account: ready, its country, currencies that its price table knows', async () => {
@@ -190,24 +161,14 @@ describe.each(SUBJECTS)('the adapter of $name', (subject) => {
 });
 
 test('provider_a answers a repeated call with the same page, and refuses the same key for another order', async () => {
-  const sandbox = await startSandbox({ production: false, now: () => Date.now(), webhookTarget: () => undefined });
+  const sandbox = await playBoth();
   const provider = createProviderA({ now: () => Date.now(), baseUrl: sandbox.url, maxNetworkRetries: 0 });
-  const credentials = { secretKey: sandboxKey('biz_test', 'US', 'a'.repeat(32)) };
-  const request: CheckoutRequest = {
-    attemptId: 'pay_same',
-    reference: 'pay_same',
-    ...PRICE.provider_a,
-    title: 'A vote',
-    returnUrl: 'https://shop.example/',
-    createdAtMs: Date.now(),
-  };
-  const [one, two] = [
-    await provider.createCheckout(credentials, request),
-    await provider.createCheckout(credentials, request),
-  ];
-  expect(two).toEqual(one);
-  const other = { ...request, amountMinor: 900 };
-  await expect(provider.createCheckout(credentials, other)).rejects.toBeInstanceOf(PaymentProviderRefused);
+  const credentials = sandboxCredentials('US');
+  const request = orderOf(provider, PRICE.provider_a);
+  const ask = (more: object = {}) => provider.createCheckout(credentials, { ...request, ...more });
+  const first = await ask();
+  expect(await ask()).toEqual(first);
+  await expect(ask({ amountMinor: 900 })).rejects.toBeInstanceOf(PaymentProviderRefused);
   await sandbox.stop();
 });
 

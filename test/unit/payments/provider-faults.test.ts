@@ -1,11 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
-import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
+import type { Sandbox } from '#sandbox/start-sandbox.ts';
 import {
-  type CheckoutPage,
   type CheckoutRequest,
   type PaymentProvider,
   PaymentProviderUnavailable,
@@ -16,55 +11,33 @@ import {
 import { createProviderA } from '#src/payment-providers/provider-a.ts';
 import { createProviderB } from '#src/payment-providers/provider-b.ts';
 import { decide, PRICE, PROVIDERS, publishedSchemas } from '#test/harness/payments.ts';
+import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
+import { openPage, orderOf, paymentOf, playBoth, refundOf, sandboxCredentials } from './asking.ts';
 
 const HOUR_MS = 3_600_000;
 const judge = publishedSchemas();
-
-interface Message {
-  readonly body: Buffer;
-  readonly headers: Headers;
-}
-
-/** A merchant that keeps every message to the byte. @param statuses what it answers first; then 200 */
-async function startMerchant(statuses: number[] = []) {
-  const messages: Message[] = [];
-  const server: Server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    messages.push({ body: Buffer.concat(chunks), headers: new Headers(request.headers as Record<string, string>) });
-    response.writeHead(statuses.shift() ?? 200).end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const stop = async (): Promise<void> => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, messages, statuses, stop };
-}
 
 /** What goes wrong at a provider, and what each adapter makes of it, over real HTTP. */
 describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (name) => {
   let sandbox: Sandbox;
   let provider: PaymentProvider;
   let credentials: ProviderCredentials;
-  let merchant: Awaited<ReturnType<typeof startMerchant>>;
+  let merchant: Receiver;
+  /** What the merchant answers first; then 200. */
+  let statuses: number[];
   let sandboxAheadMs: number;
 
   beforeEach(async () => {
     sandboxAheadMs = 0;
-    sandbox = await startSandbox({
-      production: false,
-      now: () => Date.now() + sandboxAheadMs,
-      webhookTarget: () => merchant.url,
+    statuses = [];
+    sandbox = await playBoth({
+      ...{ now: () => Date.now() + sandboxAheadMs, webhookTarget: () => merchant.url },
       ...(judge === undefined ? {} : { judge }),
     });
-    merchant = await startMerchant();
-    provider =
-      name === 'provider_a'
-        ? createProviderA({ now: () => Date.now(), baseUrl: sandbox.url })
-        : createProviderB({ now: () => Date.now(), baseUrl: sandbox.url });
-    const secretKey = sandboxKey('biz_test', name === 'provider_a' ? 'DE' : 'GH', randomBytes(16).toString('hex'));
-    credentials = { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
+    merchant = await startReceiver((response) => response.writeHead(statuses.shift() ?? 200).end());
+    const connect = name === 'provider_a' ? createProviderA : createProviderB;
+    provider = connect({ now: () => Date.now(), baseUrl: sandbox.url });
+    credentials = sandboxCredentials(name === 'provider_a' ? 'DE' : 'GH');
   });
   afterEach(async () => {
     await provider.close();
@@ -72,31 +45,15 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
     await merchant.stop();
   });
 
-  const order = (more: Partial<CheckoutRequest> = {}): CheckoutRequest => {
-    const attemptId = `pay_${randomBytes(8).toString('hex')}`;
-    return {
-      attemptId,
-      reference: provider.referenceFor(attemptId, 1),
-      ...PRICE[name],
-      title: 'A vote',
-      email: 'payer@mail.example',
-      returnUrl: 'https://shop.example/back',
-      createdAtMs: Date.now(),
-      ...more,
-    };
-  };
-  const handleOf = (page: CheckoutPage, reference: string) => ({ reference, page });
-  const open = async () => {
-    const request = order();
-    const page = await provider.createCheckout(credentials, request);
-    const handle = handleOf(page, request.reference);
-    return { request, page, handle, read: () => provider.readCheckout(credentials, handle) };
-  };
+  const order = (more: Partial<CheckoutRequest> = {}) => orderOf(provider, PRICE[name], more);
+  const open = () => openPage(provider, credentials, order());
   const verdicts = (): WebhookVerdict[] =>
-    merchant.messages.map(({ body, headers }) => provider.verifyWebhook(credentials, body, headers));
+    merchant.received.map(({ body, headers }) =>
+      provider.verifyWebhook(credentials, Buffer.from(body), new Headers(headers)),
+    );
   const eventKeys = (): string[] =>
     verdicts().map((verdict) => (verdict.kind === 'genuine' ? verdict.notice.eventKey : verdict.kind));
-  const heard = (count: number) => expect.poll(() => merchant.messages.length, { timeout: 8_000 }).toBe(count);
+  const heard = (count: number) => expect.poll(() => merchant.received.length, { timeout: 8_000 }).toBe(count);
   const pagesAsked = (): number => sandbox.requests.filter(({ path }) => /sessions$|initialize$/.test(path)).length;
   const expected = (request: CheckoutRequest) => ({ ...request, references: [request.reference], livemode: false });
 
@@ -129,36 +86,25 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
       await expect(lost).rejects.toBeInstanceOf(PaymentProviderUnavailable);
       sandbox.faults[fault] = 0;
       if (name === 'provider_a') {
-        const [one, two] = [
-          await provider.createCheckout(credentials, request),
-          await provider.createCheckout(credentials, request),
-        ];
-        expect(one).toEqual(two);
+        const one = await provider.createCheckout(credentials, request);
+        expect(await provider.createCheckout(credentials, request)).toEqual(one);
       } else {
         // The same reference is refused, the page behind it is there, and a second reference gets one of its own.
-        await expect(provider.createCheckout(credentials, request)).rejects.toMatchObject({
-          code: 'duplicate_reference',
-        });
-        expect((await provider.readCheckout(credentials, { reference: request.reference, page: null })).kind).toBe(
-          'unpaid',
-        );
-        const second = provider.referenceFor(request.attemptId, 2);
-        expect(await provider.createCheckout(credentials, { ...request, reference: second })).toMatchObject({
-          reference: second,
-        });
+        const { attemptId, reference } = request;
+        const again = provider.createCheckout(credentials, request);
+        await expect(again).rejects.toMatchObject({ code: 'duplicate_reference' });
+        expect((await provider.readCheckout(credentials, { reference, page: null })).kind).toBe('unpaid');
+        const second = { reference: provider.referenceFor(attemptId, 2) };
+        expect(await provider.createCheckout(credentials, { ...request, ...second })).toMatchObject(second);
       }
     }
   });
 
   test('gets a page for a call that is repeated much later than it was made first', async () => {
     const request = order({ createdAtMs: Date.now() - 40 * 60_000 });
-    const [one, two] = [
-      await provider.createCheckout(credentials, request),
-      await provider.createCheckout(credentials, {
-        ...request,
-        reference: provider.referenceFor(request.attemptId, 2),
-      }),
-    ];
+    const one = await provider.createCheckout(credentials, request);
+    const reference = provider.referenceFor(request.attemptId, 2);
+    const two = await provider.createCheckout(credentials, { ...request, reference });
     expect([one, two].map(({ checkoutUrl }) => checkoutUrl.includes('/pay/'))).toEqual([true, true]);
     if (name === 'provider_a') expect(one).toEqual(two);
   });
@@ -166,16 +112,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
   test('knows a refund that was made while its answer was lost, and pays no second one', async () => {
     const { page, request, read } = await open();
     await decide(page.checkoutUrl, 'pay');
-    const state = await read();
-    if (state.kind !== 'paid') throw new Error('not paid');
-    const { providerPaymentId } = state.payment;
-    const refund = {
-      attemptId: request.attemptId,
-      reference: request.reference,
-      providerPaymentId,
-      sinceMs: 0,
-      ...PRICE[name],
-    };
+    const refund = refundOf(request, paymentOf(await read()));
     sandbox.faults.malformedTimes = 3;
     await expect(provider.refund(credentials, refund)).rejects.toBeInstanceOf(PaymentProviderUnavailable);
     sandbox.faults.malformedTimes = 0;
@@ -185,7 +122,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
       const keys = sandbox.requests
         .filter(({ path }) => path === '/v1/refunds')
         .map(({ idempotencyKey }) => idempotencyKey);
-      expect(new Set(keys)).toEqual(new Set([`refund-${providerPaymentId}`]));
+      expect(new Set(keys)).toEqual(new Set([`refund-${refund.providerPaymentId}`]));
     }
   });
 
@@ -197,9 +134,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
     const { page, request, read } = await open();
     Object.assign(sandbox.faults, fault);
     await decide(page.checkoutUrl, 'pay');
-    const state = await read();
-    if (state.kind !== 'paid') throw new Error('not paid');
-    expect(paymentMismatch(state.payment, expected(request))).toBe(mismatch);
+    expect(paymentMismatch(paymentOf(await read()), expected(request))).toBe(mismatch);
   });
 
   test('reads a payment that was taken late as money, with the time it was made', async () => {
@@ -213,10 +148,9 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
     }
     sandbox.faults.payAfterExpiry = true;
     await decide(page.checkoutUrl, 'pay');
-    const state = await read();
-    if (state.kind !== 'paid') throw new Error('not paid');
-    expect(paymentMismatch(state.payment, expected(request))).toBeNull();
-    expect(state.payment.paidAtMs ?? 0).toBeGreaterThanOrEqual(request.createdAtMs + HOUR_MS);
+    const payment = paymentOf(await read());
+    expect(paymentMismatch(payment, expected(request))).toBeNull();
+    expect(payment.paidAtMs ?? 0).toBeGreaterThanOrEqual(request.createdAtMs + HOUR_MS);
   });
 
   test.each(['refund', 'dispute'] as const)('reads a %s by somebody else as money that went back', async (kind) => {
@@ -234,7 +168,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
   test('recognises a message that comes before the answer to its own call, and which attempt it is about', async () => {
     sandbox.faults.payBeforeAnswer = true;
     const request = order();
-    const answer = provider.createCheckout(credentials, request).then(() => merchant.messages.length);
+    const answer = provider.createCheckout(credentials, request).then(() => merchant.received.length);
     expect(await answer).toBe(1);
     const [verdict] = verdicts();
     expect(verdict).toMatchObject({
@@ -268,7 +202,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
   test('takes late and swapped messages as genuine, whatever their order', async () => {
     Object.assign(sandbox.faults, { webhooks: 'late', lateMs: 1_500 });
     await decide((await open()).page.checkoutUrl, 'pay');
-    expect(merchant.messages).toHaveLength(0);
+    expect(merchant.received).toHaveLength(0);
     await heard(1);
     Object.assign(sandbox.faults, { webhooks: 'reordered', lateMs: 60_000 });
     const [first, second] = [await open(), await open()];
@@ -295,7 +229,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
   });
 
   test('hears again of what its merchant could not take, under the same key', async () => {
-    merchant.statuses.push(500, 503);
+    statuses.push(500, 503);
     await decide((await open()).page.checkoutUrl, 'pay');
     await heard(3);
     expect(new Set(eventKeys()).size).toBe(1);

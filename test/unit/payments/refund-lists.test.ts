@@ -1,15 +1,13 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, test } from 'vitest';
-import type { RefundResult } from '#src/payment-providers/provider.ts';
-import { summariseRefunds } from '#src/payment-providers/provider.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { type PaymentProvider, type RefundResult, summariseRefunds } from '#src/payment-providers/provider.ts';
 import { createProviderA } from '#src/payment-providers/provider-a.ts';
 import { createProviderB } from '#src/payment-providers/provider-b.ts';
+import { startReceiver } from '#test/harness/receiver.ts';
 
 /** A provider that has many refunds, of which the one that is looked for is the oldest, and that lists few at once. */
 async function startProvider(answer: (url: URL) => [number, unknown], code = 'charge_already_refunded') {
   const asked: string[] = [];
-  const server = createServer((request, response) => {
+  const server = await startReceiver((response, request) => {
     const url = new URL(request.url ?? '/', 'http://localhost');
     asked.push(`${request.method} ${url.pathname}`);
     const [status, body] =
@@ -18,12 +16,14 @@ async function startProvider(answer: (url: URL) => [number, unknown], code = 'ch
         : answer(url);
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const stop = async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  return { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, stop };
+  onTestFinished(server.stop);
+  return { baseUrl: new URL(server.url).origin, asked };
+}
+
+function connectB(baseUrl: string): PaymentProvider {
+  const provider = createProviderB({ now, baseUrl });
+  onTestFinished(() => provider.close());
+  return provider;
 }
 
 const OWN = { attemptId: 'pay_ours', reference: 'ours.1', providerPaymentId: '5', sinceMs: 0 };
@@ -43,11 +43,9 @@ test('provider_b finds a refund behind a thousand others, whatever size its prov
     const begin = (Number(url.searchParams.get('page')) - 1) * 50;
     return [200, { status: true, message: 'ok', data: refunds.slice(begin, begin + 50) }];
   });
-  const provider = createProviderB({ now, baseUrl: third.baseUrl });
+  const provider = connectB(third.baseUrl);
   const request = { ...OWN, amountMinor: 50_000, currency: 'ngn' };
   expect(await provider.refund({ secretKey: 'sk_test_x' }, request)).toMatchObject({ kind: 'pending', refundId: '9' });
-  await provider.close();
-  await third.stop();
 });
 
 test('provider_b takes no refund of another payment for its own, were all of them listed', async () => {
@@ -58,7 +56,7 @@ test('provider_b takes no refund of another payment for its own, were all of the
     const data = url.pathname === '/dispute' ? [] : url.pathname.startsWith('/refund') ? listed : payment;
     return [200, { status: true, message: 'ok', data }];
   }, 'insufficient_balance');
-  const provider = createProviderB({ now, baseUrl: third.baseUrl });
+  const provider = connectB(third.baseUrl);
   const request = { ...OWN, amountMinor: 50_000, currency: 'ngn' };
   const ask = async () => (await provider.refund({ secretKey: 'sk_test_x' }, request)).kind;
   listed = [refundOf(6), refundOf({ id: 7, reference: 'theirs.1' }), { id: 9, status: 'processed' }];
@@ -67,26 +65,20 @@ test('provider_b takes no refund of another payment for its own, were all of the
     listed = [refundOf(6), refundOf(own)];
     expect(await ask()).toBe('refunded');
   }
-  await provider.close();
-  await third.stop();
 });
 
 test('provider_b ends a list that its provider gives whole, whatever page is asked for', async () => {
   const third = await startProvider(() => [200, { status: true, message: 'ok', data: [{ id: 1, transaction: 7 }] }]);
-  const provider = createProviderB({ now, baseUrl: third.baseUrl });
+  const provider = connectB(third.baseUrl);
   const payment = { ...OWN, amountMinor: 50_000, currency: 'ngn' };
   expect(await provider.findRefunds({ secretKey: 'sk_test_x' }, payment)).toEqual({ whole: null, partMinor: 0 });
   expect(third.asked).toEqual(['GET /refund', 'GET /refund', 'GET /dispute', 'GET /dispute']);
-  await provider.close();
-  await third.stop();
 });
 
 test('provider_a finds the whole of a payment behind a page of parts that failed', async () => {
   const parts = Array.from({ length: 150 }, (_, index) => ({ id: `re_${index}`, status: 'failed', amount: 1 }));
-  const refunds = [...parts, { id: 're_whole', status: 'pending', amount: 500 }].map((one) => ({
-    ...one,
-    currency: 'usd',
-  }));
+  const whole = { id: 're_whole', status: 'pending', amount: 500 };
+  const refunds = [...parts, whole].map((one) => ({ ...one, currency: 'usd' }));
   const third = await startProvider((url) => {
     const begin = refunds.findIndex(({ id }) => id === url.searchParams.get('starting_after')) + 1;
     const data = refunds.slice(begin, begin + 100);
@@ -96,7 +88,6 @@ test('provider_a finds the whole of a payment behind a page of parts that failed
   const request = { ...OWN, providerPaymentId: 'pi_1', amountMinor: 500, currency: 'usd' };
   const refund = await provider.refund({ secretKey: 'sk_test_x' }, request);
   expect(refund).toMatchObject({ kind: 'pending', refundId: 're_whole' });
-  await third.stop();
 });
 
 const one = (kind: RefundResult['kind'], amountMinor: number | null): RefundResult => ({

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { Ajv } from 'ajv';
 import formatsModule from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { sandboxKey } from '#sandbox/sandbox-keys.ts';
-import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
+import type { Sandbox } from '#sandbox/start-sandbox.ts';
 import { decide } from '#test/harness/payments.ts';
+import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
+import { playBoth, sessionOfA } from './asking.ts';
 
 const CASES = path.resolve(import.meta.dirname, '../../../../shared/cases/payments');
 const present = existsSync(CASES);
@@ -54,12 +54,7 @@ const EVERYTHING_B = [
 describe.runIf(present)('the sandbox sends what the providers send:', () => {
   let sandbox: Sandbox;
   const messages: Any[] = [];
-  const merchant = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    messages.push(JSON.parse(Buffer.concat(chunks).toString()));
-    response.end();
-  });
+  let merchant: Receiver;
   const secretKey = sandboxKey('biz_truth', 'NG', randomBytes(16).toString('hex'));
 
   const ask = async (method: string, target: string, body?: object): Promise<Any> => {
@@ -82,20 +77,7 @@ describe.runIf(present)('the sandbox sends what the providers send:', () => {
   let made = 0;
   const openA = async (): Promise<Any> => {
     made += 1;
-    return ask('POST', '/v1/checkout/sessions', {
-      mode: 'payment',
-      'line_items[0][quantity]': '1',
-      'line_items[0][price_data][currency]': 'usd',
-      'line_items[0][price_data][unit_amount]': '900',
-      'line_items[0][price_data][product_data][name]': 'A vote',
-      client_reference_id: `pay_${made}`,
-      'metadata[paymentAttemptId]': `pay_${made}`,
-      'payment_intent_data[metadata][paymentAttemptId]': `pay_${made}`,
-      'adaptive_pricing[enabled]': 'false',
-      submit_type: 'pay',
-      expires_at: String(Math.floor(Date.now() / 1_000) + 3_600),
-      success_url: 'https://shop.example/',
-    });
+    return ask('POST', '/v1/checkout/sessions', sessionOfA(`pay_${made}`, 900));
   };
   const openB = async (): Promise<Any> => {
     made += 1;
@@ -107,9 +89,11 @@ describe.runIf(present)('the sandbox sends what the providers send:', () => {
   const sessionOf = (id: string) => ask('GET', `/v1/checkout/sessions/${id}`);
 
   beforeAll(async () => {
-    await new Promise<void>((resolve) => merchant.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(merchant.address() as AddressInfo).port}/`;
-    sandbox = await startSandbox({ production: false, now: () => Date.now(), webhookTarget: () => url });
+    merchant = await startReceiver((response) => {
+      messages.push(JSON.parse(merchant.received.at(-1)?.body ?? ''));
+      response.end();
+    });
+    sandbox = await playBoth({ webhookTarget: () => merchant.url });
     // A year of both providers: every kind of object, and every message.
     for (const [open, referenceOf, urlOf] of [
       [openA, (page: Any) => page.client_reference_id, (page: Any) => page.url],
@@ -153,7 +137,7 @@ describe.runIf(present)('the sandbox sends what the providers send:', () => {
   });
   afterAll(async () => {
     await sandbox.stop();
-    await new Promise((resolve) => merchant.close(resolve));
+    await merchant.stop();
   });
 
   test('a session of provider_a in every state is complete by the official schema, and has the fields of its sample', async () => {

@@ -1,55 +1,39 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, request as httpRequest } from 'node:http';
+import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
-import { sandboxKey } from '#sandbox/sandbox-keys.ts';
-import { type Sandbox, type SandboxOptions, startSandbox } from '#sandbox/start-sandbox.ts';
+import type { Sandbox } from '#sandbox/start-sandbox.ts';
 import type { CheckoutRequest } from '#src/payment-providers/provider.ts';
 import { createProviderA } from '#src/payment-providers/provider-a.ts';
 import { createProviderB } from '#src/payment-providers/provider-b.ts';
 import { decide } from '#test/harness/payments.ts';
+import { startReceiver } from '#test/harness/receiver.ts';
+import { orderOf, playBoth, sandboxCredentials, sessionOfA } from './asking.ts';
 
 let folder: string;
 let sandbox: Sandbox;
 
-const start = (more: Partial<SandboxOptions> = {}): Promise<Sandbox> =>
-  startSandbox({ production: false, now: () => Date.now(), webhookTarget: () => undefined, ...more });
-
 beforeEach(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'sandbox-'));
-  sandbox = await start({ stateFile: path.join(folder, 'sandbox.json') });
+  sandbox = await playBoth({ stateFile: path.join(folder, 'sandbox.json') });
 });
 afterEach(async () => {
   await sandbox.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
-const credentialsOf = (country: string) => ({
-  secretKey: sandboxKey('biz_test', country, randomBytes(16).toString('hex')),
-});
-const order = (more: Partial<CheckoutRequest>): CheckoutRequest => {
-  const attemptId = `pay_${randomBytes(8).toString('hex')}`;
-  return {
-    attemptId,
-    reference: attemptId.replace('_', '-'),
-    amountMinor: 500,
-    currency: 'usd',
-    title: 'A vote',
-    email: 'payer@mail.example',
-    createdAtMs: Date.now(),
-    ...more,
-  };
-};
+const referenceFor = (attemptId: string): string => attemptId.replace('_', '-');
+const order = (more: Partial<CheckoutRequest>): CheckoutRequest =>
+  orderOf({ referenceFor }, { amountMinor: 500, currency: 'usd' }, { returnUrl: undefined, ...more });
 const openA = async (more: Partial<CheckoutRequest> = {}) => {
   const provider = createProviderA({ now: () => Date.now(), baseUrl: sandbox.url });
-  return provider.createCheckout(credentialsOf('DE'), order({ returnUrl: 'https://shop.example/back', ...more }));
+  return provider.createCheckout(sandboxCredentials('DE'), order({ returnUrl: 'https://shop.example/back', ...more }));
 };
 const openB = async (country: string, more: Partial<CheckoutRequest> = {}) => {
   const provider = createProviderB({ now: () => Date.now(), baseUrl: sandbox.url });
-  const page = await provider.createCheckout(credentialsOf(country), order(more));
+  const page = await provider.createCheckout(sandboxCredentials(country), order(more));
   await provider.close();
   return page;
 };
@@ -94,21 +78,18 @@ describe('the sandbox, controlled over HTTP,', () => {
 
   test('sends the messages of an account where it is told to', async () => {
     const heard: string[] = [];
-    const listener = createServer((request, response) => {
+    const listener = await startReceiver((response, request) => {
       heard.push(request.url ?? '');
       response.end();
     });
-    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-    const { port } = listener.address() as { port: number };
-    const credentials = credentialsOf('DE');
-    const url = `http://127.0.0.1:${port}/messages`;
+    const credentials = sandboxCredentials('DE');
+    const url = new URL('/messages', listener.url).href;
     await control('POST', 'webhooks', { secretKey: credentials.secretKey, url });
     const provider = createProviderA({ now: () => Date.now(), baseUrl: sandbox.url });
     const page = await provider.createCheckout(credentials, order({ returnUrl: 'https://shop.example/' }));
     await decide(page.checkoutUrl, 'pay');
     await expect.poll(() => heard).toEqual(['/messages']);
-    listener.closeAllConnections();
-    await new Promise((resolve) => listener.close(resolve));
+    await listener.stop();
   });
 
   test.each([
@@ -211,7 +192,7 @@ describe('the state of the sandbox', () => {
     const page = await openA();
     const stateFile = path.join(folder, 'sandbox.json');
     await sandbox.stop();
-    sandbox = await start({ stateFile });
+    sandbox = await playBoth({ stateFile });
     const again = `${sandbox.url}${new URL(page.checkoutUrl).pathname}`;
     expect(await (await fetch(again)).text()).toContain('Pay USD 5.00');
   });
@@ -222,7 +203,7 @@ describe('the state of the sandbox', () => {
   ])('is set aside when its file is %s, and keeps nothing from starting', async (_how, text) => {
     const stateFile = path.join(folder, 'broken.json');
     writeFileSync(stateFile, text);
-    const other = await start({ stateFile });
+    const other = await playBoth({ stateFile });
     expect(existsSync(stateFile)).toBe(false);
     expect(readFileSync(`${stateFile}.unreadable`, 'utf8')).toBe(text);
     await other.stop();
@@ -230,33 +211,19 @@ describe('the state of the sandbox', () => {
 });
 
 describe('the APIs of the sandbox, where no published schema judges for them,', () => {
-  const { secretKey } = credentialsOf('NG');
+  const { secretKey } = sandboxCredentials('NG');
   const post = (at: string, body: string | URLSearchParams, type?: string) =>
     fetch(`${sandbox.url}${at}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${secretKey}`, ...(type === undefined ? {} : { 'content-type': type }) },
       body,
     });
-  const session = (more: Record<string, string | undefined> = {}): URLSearchParams => {
-    const parameters = {
-      mode: 'payment',
-      'line_items[0][quantity]': '1',
-      'line_items[0][price_data][currency]': 'usd',
-      'line_items[0][price_data][unit_amount]': '500',
-      'line_items[0][price_data][product_data][name]': 'A vote',
-      client_reference_id: 'pay_1',
-      'metadata[paymentAttemptId]': 'pay_1',
-      'payment_intent_data[metadata][paymentAttemptId]': 'pay_1',
-      'adaptive_pricing[enabled]': 'false',
-      submit_type: 'pay',
-      expires_at: String(Math.floor(Date.now() / 1_000) + 3_600),
-      success_url: 'https://shop.example/',
-      ...more,
-    };
-    return new URLSearchParams(
-      Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  const session = (more: Record<string, string | undefined> = {}): URLSearchParams =>
+    new URLSearchParams(
+      Object.entries({ ...sessionOfA('pay_1', 500), ...more }).filter(
+        (entry): entry is [string, string] => entry[1] !== undefined,
+      ),
     );
-  };
 
   test('take a page call of provider_a only as this project makes it', async () => {
     expect((await post('/v1/checkout/sessions', session())).status).toBe(200);
@@ -300,14 +267,11 @@ describe('the APIs of the sandbox, where no published schema judges for them,', 
     expect((await post('/transaction/initialize', '{', 'application/json')).status).toBe(400);
     expect((await post('/v1/checkout/sessions', 'x'.repeat(300_000))).status).toBe(400);
     expect((await post('/refund', 'null', 'application/json')).status).toBe(400);
-    expect(
-      (await fetch(`${sandbox.url}/transaction/verify/%E0%A4%A`, { headers: { authorization: `Bearer ${secretKey}` } }))
-        .status,
-    ).toBe(400);
-    expect((await fetch(`${sandbox.url}/balance`)).status).toBe(401);
-    expect((await fetch(`${sandbox.url}/balance`, { headers: { authorization: `Bearer ${secretKey}` } })).status).toBe(
-      200,
-    );
+    const statusOf = async (at: string, headers = {}) => (await fetch(`${sandbox.url}${at}`, { headers })).status;
+    const known = { authorization: `Bearer ${secretKey}` };
+    expect(await statusOf('/transaction/verify/%E0%A4%A', known)).toBe(400);
+    expect(await statusOf('/balance')).toBe(401);
+    expect(await statusOf('/balance', known)).toBe(200);
   });
 });
 
@@ -321,7 +285,7 @@ test.each([
   ['RW', 'rwf'],
 ])('an account of provider_b in %s is one of that country, and takes %s', async (country, currency) => {
   const provider = createProviderB({ now: () => Date.now(), baseUrl: sandbox.url });
-  const described = await provider.describeAccount(credentialsOf(country));
+  const described = await provider.describeAccount(sandboxCredentials(country));
   expect(described.country).toBe(country);
   expect(described.supportedCurrencies).toContain(currency);
   await provider.close();
