@@ -95,17 +95,8 @@ describe('a cell of a table', () => {
   );
 
   test.each([
-    ' =1+1',
-    '  @x',
-    '\u00a0=1',
-    '\u3000=1',
-    '\ufeff=1',
-    '\u200b=1',
-    ' \t+1',
-    '\u034f=1',
-    '\u115f@x',
-    '\u3164+1',
-    '\ufe0f=1',
+    ...[' =1+1', '  @x', '\u00a0=1', '\u3000=1', '\ufeff=1', '\u200b=1', ' \t+1', '\u034f=1', '\u115f@x', '\u3164+1'],
+    ...['\ufe0f=1'],
   ])('is no formula behind what a spreadsheet may cut off: %j', (text) => {
     const [cell = ''] = parseCsv(`${csvCell(text)}\r\n`)[0] ?? [];
     expect([cell.startsWith("'"), cell.replaceAll("'", '')]).toEqual([true, text]);
