@@ -4,7 +4,7 @@ import { CountRefused } from '#src/tally/count-refused.ts';
 import type { PositionResult } from '#src/tally/position-result.ts';
 import { startCount } from '#src/tally/start-count.ts';
 import type { PositionBallot, TallyPosition } from '#src/tally/types.ts';
-import { WHOLE } from './counting.ts';
+import { scaled, WHOLE } from './counting.ts';
 import {
   type PublishedBallot,
   type PublishedCase,
@@ -115,12 +115,6 @@ function setOf(candidates: Iterable<string>): string {
     .map(Number)
     .sort((a, b) => a - b)
     .join();
-}
-
-/** Exact decimals to hundred-billionths; the published numbers have at most five decimals. */
-function scaled(figure: string | number): bigint {
-  const [whole = '0', fraction = ''] = String(figure).split('.');
-  return BigInt(whole) * 10n ** 11n + BigInt(fraction.padEnd(11, '0'));
 }
 
 /** Some sources pass on the last surpluses after the last seat is filled, and list a round that decides nothing. */

@@ -4,7 +4,7 @@ import { CountRefused } from '#src/tally/count-refused.ts';
 import type { PositionResult } from '#src/tally/position-result.ts';
 import type { PositionBallot, TallyPosition } from '#src/tally/types.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
-import { counted, PLAIN, position, ROOT, ranking, result, type Votes, votesOf, WHOLE } from './counting.ts';
+import { counted, PLAIN, position, ROOT, ranking, result, scaled, type Votes, votesOf, WHOLE } from './counting.ts';
 
 const METHODS = ['plurality', 'approval', 'referendum', 'score', 'cumulative', 'quadratic', 'ranked_choice'] as const;
 const CANDIDATES = 6;
@@ -253,8 +253,3 @@ describe('many different rankings', () => {
     expect(() => count.add(ballot(600), WHOLE)).toThrow(CountRefused);
   });
 });
-
-function scaled(figure: string): bigint {
-  const [whole = '0', fraction = ''] = figure.split('.');
-  return BigInt(whole) * 10n ** 11n + BigInt(fraction.padEnd(11, '0'));
-}

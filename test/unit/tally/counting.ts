@@ -98,3 +98,9 @@ export function weightsOf(of: PositionResult): Record<string, string> {
 export function votesOf(of: PositionResult): Record<string, number> {
   return Object.fromEntries(of.candidates.map(({ id, votesWon }) => [id, votesWon]));
 }
+
+/** A decimal in hundred-billionths, exactly: weights have six decimals, and published numbers at most five. */
+export function scaled(figure: string | number): bigint {
+  const [whole = '0', fraction = ''] = String(figure).split('.');
+  return BigInt(whole) * 10n ** 11n + BigInt(fraction.padEnd(11, '0'));
+}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { PositionResult, Round } from '#src/tally/position-result.ts';
-import { position, ranking, rankings, result, type Votes, votesOf, WHOLE, weightsOf } from './counting.ts';
+import { position, ranking, rankings, result, scaled, type Votes, votesOf, WHOLE, weightsOf } from './counting.ts';
 
 function tallies(round: Round | undefined): Record<string, string> {
   return Object.fromEntries((round?.tallies ?? []).map(({ candidateId, weightWon }) => [candidateId, weightWon]));
@@ -251,10 +251,6 @@ test('tallies, others, exhausted and rounding loss make up the same weight in ev
     return [ranking(names.slice(0, 1 + (ballot % candidates)).join('')), 1, 1_234_567n + BigInt(ballot)] as const;
   });
   const won = result(position('ranked_choice', candidates, { seats: 3 }), votes, { wholeWeights: false });
-  const scaled = (text: string): bigint => {
-    const [units = '0', decimals = ''] = text.split('.');
-    return BigInt(units) * 10n ** 11n + BigInt(decimals.padEnd(11, '0'));
-  };
   const sums = won.rounds?.map(
     (one) =>
       one.tallies.reduce((sum, { weightWon }) => sum + scaled(weightWon), 0n) +
