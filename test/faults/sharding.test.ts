@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createTestDatabase } from '#test/harness/test-database.ts';
+import { useDatabase } from '#test/harness/use.ts';
 
 /**
  * Tables that do not belong to one event, and why. They are small, or are never read together with an event's rows: on a
@@ -76,7 +76,7 @@ interface UniqueKey {
   readonly columns: readonly string[];
 }
 
-const database = await createTestDatabase();
+const database = await useDatabase();
 const client = new pg.Client({ connectionString: database.url });
 await client.connect();
 const found = await client.query<{ name: string }>(
@@ -90,10 +90,7 @@ const unique = await client.query<UniqueKey>(`
   FROM pg_index x JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
   WHERE x.indisunique AND t.relnamespace = 'public'::regnamespace ORDER BY 1, 2`);
 const keys = unique.rows;
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+afterAll(() => client.end());
 
 const ofAnEvent = (): string[] => tables.filter((table) => NOT_OF_ONE_EVENT[table] === undefined);
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach } from 'vitest';
 import { type Receiver, startReceiver } from './receiver.ts';
+import { createTestDatabase, type TestDatabase } from './test-database.ts';
 
 /** Nothing else limits what is awaited at the top of a file: as long as a hook may take. */
 const START_LIMIT_MS = 300_000;
@@ -21,6 +22,13 @@ export function useFolder(name: string): string {
   const folder = mkdtempSync(path.join(tmpdir(), name));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** A database for the tests of this file, with the newest schema and no rows. */
+export async function useDatabase(): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  afterAll(() => database.drop());
+  return database;
 }
 
 /** What starts receivers for a test of this file, each stopped after it. */

@@ -1,18 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { FUNCTION_FILES, parseFunctions, readFunctionSources } from '#src/database/function-sources.ts';
 import { listPending, migrate } from '#src/database/migrate.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import { readFunctions } from '#test/harness/read-schema.ts';
-import { createTestDatabase } from '#test/harness/test-database.ts';
+import { useDatabase } from '#test/harness/use.ts';
 
 const SOURCE = path.resolve(import.meta.dirname, '../../../src');
 
-const database = await createTestDatabase();
+const database = await useDatabase();
 const before = await onDatabase(readFunctions);
-afterAll(() => database.drop());
 beforeEach(() => migrate(database.url));
 
 function onDatabase<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {

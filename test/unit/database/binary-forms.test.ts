@@ -61,22 +61,17 @@ test('JSON comes back as the value that it was written from', () =>
 
 /** Rows as PostgreSQL writes them: header, a count and lengths in front of every field, -1 at the end. */
 function writeCopy(rows: readonly (readonly Uint8Array[])[], extension: Uint8Array): Buffer {
-  const int32 = (value: number) => {
-    const bytes = Buffer.alloc(4);
-    bytes.writeInt32BE(value);
+  const int = (value: number, length = 4) => {
+    const bytes = Buffer.alloc(length);
+    bytes.writeIntBE(value, 0, length);
     return bytes;
   };
-  const int16 = (value: number) => {
-    const bytes = Buffer.alloc(2);
-    bytes.writeInt16BE(value);
-    return bytes;
-  };
-  const header = [Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), int32(0), int32(extension.length), extension];
+  const header = [Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), int(0), int(extension.length), extension];
   const body = rows.flatMap((fields) => [
-    int16(fields.length),
-    ...fields.flatMap((field) => [int32(field.length), field]),
+    int(fields.length, 2),
+    ...fields.flatMap((field) => [int(field.length), field]),
   ]);
-  return Buffer.concat([...header, ...body, int16(-1)]);
+  return Buffer.concat([...header, ...body, int(-1, 2)]);
 }
 
 function readPieces(fields: number, bytes: Buffer, cuts: readonly number[]): string[][] {

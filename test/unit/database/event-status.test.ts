@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import {
   CONFIRM_GRACE_MS,
@@ -9,10 +9,9 @@ import {
   wasOpened,
 } from '#src/voting-events/lifecycle.ts';
 import { withClient } from '#test/harness/empty-database.ts';
-import { createTestDatabase } from '#test/harness/test-database.ts';
+import { useDatabase } from '#test/harness/use.ts';
 
-const database = await createTestDatabase();
-afterAll(() => database.drop());
+const database = await useDatabase();
 
 const LIFE = lifeOf('e');
 const NOW = 2_000_000_000_000;

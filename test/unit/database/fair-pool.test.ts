@@ -1,10 +1,9 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FairPool } from '#src/database/fair-pool.ts';
 import { whose } from '#src/platform/turns.ts';
-import { createTestDatabase } from '#test/harness/test-database.ts';
+import { useDatabase } from '#test/harness/use.ts';
 
-const database = await createTestDatabase();
-afterAll(() => database.drop());
+const database = await useDatabase();
 
 const open = (connectionTimeoutMillis: number) =>
   new FairPool({ connectionString: database.url, max: 2, connectionTimeoutMillis });

@@ -1,16 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SEALED_WITHIN_MS } from '#src/ballots/confirm-ballot.ts';
 import { REFUND_TRIES, refundJobKey } from '#src/payments/refund-payment.ts';
 import { FREE_TRIES } from '#src/voters/public-routes.ts';
 import { CONFIRM_GRACE_MS } from '#src/voting-events/lifecycle.ts';
 import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 import { withClient } from '#test/harness/empty-database.ts';
-import { createTestDatabase } from '#test/harness/test-database.ts';
+import { useDatabase } from '#test/harness/use.ts';
 
-const database = await createTestDatabase();
-afterAll(() => database.drop());
+const database = await useDatabase();
 
 test('figures of the rules are the same in the database and in the program', async () => {
   const { rows } = await withClient(database.url, (client) =>

@@ -1,11 +1,11 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { connectDatabase, type Database } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
-import { createTestDatabase, runStatements } from '#test/harness/test-database.ts';
+import { runStatements } from '#test/harness/test-database.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
+import { useDatabase } from '#test/harness/use.ts';
 
-const database = await createTestDatabase();
-afterAll(() => database.drop());
+const database = await useDatabase();
 
 const CONNECTIONS = 8;
 const CUT = `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`;

@@ -2,14 +2,11 @@ import { sql } from 'drizzle-orm';
 import { afterAll, expect, test } from 'vitest';
 import { connectDatabase, inTransaction } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
-import { createTestDatabase } from '#test/harness/test-database.ts';
+import { useDatabase } from '#test/harness/use.ts';
 
-const database = await createTestDatabase();
+const database = await useDatabase();
 const db = connectDatabase({ url: database.url, log: createLog('silent'), maxConnections: 2 });
-afterAll(async () => {
-  await db.$client.end();
-  await database.drop();
-});
+afterAll(() => db.$client.end());
 
 const one = () => inTransaction(db, async (tx) => (await tx.execute(sql`SELECT 1 AS one`)).rows);
 
