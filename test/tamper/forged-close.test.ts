@@ -2,25 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { checkLog, checkLogs } from '#src/ballot-log/check-log.ts';
+import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { createLog } from '#src/platform/log.ts';
-import { sealDeps } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, refusalOf, sealBallots, tendLog } from '#test/harness/elections.ts';
+import { demand, finishEvent, refusalOf, sealBallots } from '#test/harness/elections.ts';
 import { cast, createKeyedElection, type KeyedElection, keyFiles, voteWith } from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
-import { useService } from '#test/harness/test-service.ts';
-import { useFolder } from '#test/harness/use.ts';
+import { useKeyedService } from './keyed-service.ts';
 
 // What is closed, counted and destroyed follows the signed log, never a column (completions 6.7).
 
-const lines: Record<string, unknown>[] = [];
-const log = createLog('error', { write: (line) => void lines.push(JSON.parse(line)) });
-const keys = useFolder('closing-test-keys-');
-const service = await useService({ worker: false, log, ballotKeysDir: keys });
-const account = await service.account();
-const seal = sealDeps(service.deps);
+const { lines, keys, service, account, seal, read, results, bySql, check, tend } = await useKeyedService();
 
 /** As the owner of the tables does who takes their guards away. @param statement `$1` is the event */
 async function write(event: { readonly id: string }, statement: string, ...more: unknown[]): Promise<number> {
@@ -34,8 +26,6 @@ async function write(event: { readonly id: string }, statement: string, ...more:
   }
 }
 
-const read = (event: KeyedElection) => account.show(`/voting-events/${event.id}`);
-const results = (event: KeyedElection) => account.show(`/voting-events/${event.id}/results`);
 const hasAlarm = (event: KeyedElection, alarm: string): boolean =>
   lines.some((line) => line['alarm'] === alarm && line['event'] === event.id);
 
@@ -79,13 +69,13 @@ describe('a log that SQL closed', () => {
     const openings = `/public/voting-events/${election.id}/log/openings`;
     // Where its process has read the changed row, it says that the rows disagree.
     expect([403, 500]).toContain((await service.call('GET', openings, undefined, { key: observer })).status);
-    const turn = tendLog(seal, election.id, 1);
+    const turn = tend(election);
     if (stops) await expect(turn).rejects.toThrow(LogSetBack);
     else await turn;
-    expect(await checkLog(seal, election.id)).toBeDefined();
+    expect(await check(election)).toBeDefined();
     // Its end comes: the organizer's, which the log says.
     await moveEnd(service.deps, election.id, CLOSED).catch(() => undefined);
-    await tendLog(seal, election.id, 1).catch(() => undefined);
+    await tend(election).catch(() => undefined);
     await checkLogs(seal, 0);
     expect(await read(election)).toMatchObject({ finalAt: null, disputed: true });
     expect(await results(election)).toMatchObject({ final: false, disputed: true });
@@ -101,7 +91,7 @@ describe('a log that SQL closed', () => {
       `INSERT INTO log_leaves SELECT $1, size - 1, convert_to(${content}, 'UTF8') FROM ballot_logs WHERE voting_event_id = $1`,
     );
     await write(election, MARKED_FINAL);
-    await tendLog(seal, election.id, 1).catch(() => undefined);
+    await tend(election).catch(() => undefined);
     expect(await read(election)).toMatchObject({ finalAt: null });
     expect(await results(election)).toMatchObject({ final: false });
   });
@@ -109,16 +99,15 @@ describe('a log that SQL closed', () => {
   test('is closed once, whatever hides its close', async () => {
     const election = await openElection();
     await finishEvent(service, election.id);
-    const before = await service.query('SELECT size FROM ballot_logs WHERE voting_event_id = $1', [election.id]);
+    const sizes = () => bySql(election, 'SELECT size FROM ballot_logs WHERE voting_event_id = $1');
+    const before = await sizes();
     await write(
       election,
       `UPDATE ballot_logs SET closed_size = NULL, lot_root = NULL, close_salt = NULL, close_content = NULL WHERE voting_event_id = $1`,
     );
-    await tendLog(seal, election.id, 1).catch(() => undefined);
-    expect(await service.query('SELECT size FROM ballot_logs WHERE voting_event_id = $1', [election.id])).toEqual(
-      before,
-    );
-    expect(await checkLog(seal, election.id)).toBeDefined();
+    await tend(election).catch(() => undefined);
+    expect(await sizes()).toEqual(before);
+    expect(await check(election)).toBeDefined();
     expect(await results(election)).toMatchObject({ final: false, disputed: true });
   });
 });
@@ -179,28 +168,24 @@ describe('the seed of a lot', () => {
     await account.change(`${path}/positions/${election.positions[0]?.id}`, { tieBreak: 'lot' });
     await account.change(path, { status: 'rehearsal' });
     await sealBallots(service, election.id);
-    const seedOf = async (id: string): Promise<string> =>
-      (
-        await service.query<{ seed: string }>('SELECT lot_seed AS seed FROM ballot_logs WHERE voting_event_id = $1', [
-          id,
-        ])
-      )[0]?.seed ?? '';
-    const foreign = [await seedOf(election.id), await seedOf(other.id)];
+    const seedOf = async (of: KeyedElection): Promise<string> =>
+      (await bySql(of, 'SELECT lot_seed AS seed FROM ballot_logs WHERE voting_event_id = $1'))[0]?.seed ?? '';
+    const foreign = [await seedOf(election), await seedOf(other)];
     await account.change(path, { status: 'open' });
     await voteWith(service, election, [0, 1, 2, 3, 4, 5]);
     await sealBallots(service, election.id, 5);
-    const own = await seedOf(election.id);
+    const own = await seedOf(election);
     const put = (seed: string | undefined) =>
       write(election, 'UPDATE ballot_logs SET lot_seed = $2 WHERE voting_event_id = $1', seed);
     for (const seed of foreign) {
       await put(seed);
-      expect(await checkLog(seal, election.id)).toBe('the log says another seed of the lot');
+      expect(await check(election)).toBe('the log says another seed of the lot');
     }
     await moveEnd(service.deps, election.id, CLOSED);
-    await expect(tendLog(seal, election.id, 1)).rejects.toThrow(LogSetBack);
+    await expect(tend(election)).rejects.toThrow(LogSetBack);
     expect(await results(election)).toMatchObject({ final: false, disputed: true });
     await put(own);
-    await tendLog(seal, election.id, 1);
+    await tend(election);
     expect(await results(election)).toMatchObject({ final: true, disputed: false });
     for (const seed of foreign) {
       await put(seed);
@@ -212,26 +197,26 @@ describe('the seed of a lot', () => {
 describe('a ballot that waits', () => {
   const due = (election: KeyedElection, at: string) =>
     write(election, `UPDATE ballot_queue SET due_at = ${at} WHERE voting_event_id = $1`);
-  const waiting = async ({ id }: KeyedElection) =>
-    (await service.query('SELECT id FROM ballot_queue WHERE voting_event_id = $1', [id])).length;
+  const waiting = async (election: KeyedElection) =>
+    (await bySql(election, 'SELECT id FROM ballot_queue WHERE voting_event_id = $1')).length;
 
   test('is sealed alone by no column that says that it is due, and the mark is found', async () => {
     const election = await createKeyedElection(service, account, [1, 1, 1]);
     await voteWith(service, election, [0]);
-    await tendLog(seal, election.id, 5);
-    expect(await checkLog(seal, election.id)).toBeUndefined();
+    await tend(election, 5);
+    expect(await check(election)).toBeUndefined();
     await due(election, '0');
-    await tendLog(seal, election.id, 5);
+    await tend(election, 5);
     expect(await waiting(election)).toBe(1);
-    expect(await checkLog(seal, election.id)).toBe('a waiting ballot is not as the service wrote it');
+    expect(await check(election)).toBe('a waiting ballot is not as the service wrote it');
   });
 
   test('is sealed when it is due although a column says later', async () => {
     const election = await createKeyedElection(service, account, [1, 1, 1], true, { endsAt: Date.now() + 60_000 });
     await voteWith(service, election, [0]);
-    await tendLog(seal, election.id, 5);
+    await tend(election, 5);
     await due(election, '9999999999999');
-    expect(await checkLog(seal, election.id)).toBe('a waiting ballot is not as the service wrote it');
+    expect(await check(election)).toBe('a waiting ballot is not as the service wrote it');
   });
 
   test('counts, is sealed, and lists stay whole, although SQL marks it as set back', async () => {
@@ -239,7 +224,7 @@ describe('a ballot that waits', () => {
     await voteWith(service, election, [0, 1, 2, 3, 4]);
     await write(election, 'UPDATE ballot_queue SET set_back = true WHERE voting_event_id = $1');
     expect(await results(election)).toMatchObject({ stats: { ballots: 5 } });
-    await tendLog(seal, election.id, 5);
+    await tend(election, 5);
     expect(await waiting(election)).toBe(0);
     expect(hasAlarm(election, 'rows_disagree')).toBe(true);
   });
@@ -248,7 +233,7 @@ describe('a ballot that waits', () => {
     const election = await createKeyedElection(service, account, [1, 1, 1, 1, 1]);
     await voteWith(service, election, [0, 1, 2, 3, 4]);
     const kept = `kept_${randomUUID().replaceAll('-', '')}`;
-    await service.query(`CREATE TABLE ${kept} AS SELECT * FROM ballot_queue WHERE voting_event_id = $1`, [election.id]);
+    await bySql(election, `CREATE TABLE ${kept} AS SELECT * FROM ballot_queue WHERE voting_event_id = $1`);
     await sealBallots(service, election.id, 5);
     await write(election, `INSERT INTO ballot_queue SELECT * FROM ${kept} WHERE voting_event_id = $1 LIMIT 1`);
     expect(await results(election)).toMatchObject({ stats: { ballots: 5 }, disputed: true });
@@ -256,7 +241,7 @@ describe('a ballot that waits', () => {
 });
 
 describe('the key of an election', () => {
-  const tend = async (): Promise<void> => {
+  const destroyKeys = async (): Promise<void> => {
     await service.deps.ballotKeys.tidy();
     await service.deps.ballotKeys.destroyRetired();
     await service.deps.ballotKeys.destroyLeft();
@@ -265,12 +250,12 @@ describe('the key of an election', () => {
   test('is destroyed at the end, although SQL took its row away while people voted', async () => {
     const election = await createKeyedElection(service, account, [1, 1, 1]);
     await write(election, 'DELETE FROM ballot_keys WHERE voting_event_id = $1');
-    await tend();
+    await destroyKeys();
     await voteWith(service, election, [0, 1]);
     expect(keyFiles(keys, election.id)).toHaveLength(1);
     await finishEvent(service, election.id);
     expect(await results(election)).toMatchObject({ final: true, stats: { ballots: 2 } });
-    await tend();
+    await destroyKeys();
     expect(keyFiles(keys, election.id)).toEqual([]);
   });
 
@@ -282,7 +267,7 @@ describe('the key of an election', () => {
     await finishEvent(service, election.id);
     expect(keyFiles(keys, election.id)).toEqual([]);
     writeFileSync(path.join(keys, file), content);
-    await tend();
+    await destroyKeys();
     expect(keyFiles(keys, election.id)).toEqual([]);
   });
 
@@ -296,10 +281,10 @@ describe('the key of an election', () => {
   ])('stays although SQL says that it is %s', async (_, ...statements) => {
     const election = await createKeyedElection(service, account, [1, 1, 1]);
     await voteWith(service, election, [0]);
-    await tendLog(seal, election.id, 5);
+    await tend(election, 5);
     await write(election, 'UPDATE voting_events SET closed_at = 1, final_at = 1 WHERE id = $1');
     for (const statement of statements) await write(election, statement);
-    await tend();
+    await destroyKeys();
     expect(keyFiles(keys, election.id)).toHaveLength(1);
   });
 });
@@ -313,17 +298,13 @@ describe('what voters are asked by', () => {
     await write(election, "UPDATE candidates SET name = name || ' B.' WHERE voting_event_id = $1");
     await write(election, 'UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1');
     service.deps.events.forgetAll();
-    for (const path of ['', '/ballot']) {
-      const { status, body } = await shown(path);
-      expect([status, body.error?.details?.reason]).toEqual([500, 'rows_disagree']);
-    }
+    for (const path of ['', '/ballot']) expect(refusalOf(await shown(path))).toEqual([500, 'rows_disagree']);
   });
 
   test('a row of an election that waits for a payment is none of the service', async () => {
     const election = await createKeyedElection(service, account, [1, 1]);
     expect((await cast(service, election, 0)).status).toBe(201);
     await write(election, "UPDATE pending_ballots SET payment_attempt_id = 'pay_x' WHERE voting_event_id = $1");
-    const { status, body } = await cast(service, election, 0);
-    expect([status, body.error?.details?.reason]).toEqual([500, 'rows_disagree']);
+    expect(refusalOf(await cast(service, election, 0))).toEqual([500, 'rows_disagree']);
   });
 });

@@ -1,27 +1,16 @@
 import { expect, test } from 'vitest';
-import { checkLog } from '#src/ballot-log/check-log.ts';
-import { createLog } from '#src/platform/log.ts';
-import { allJobs, sealDeps } from '#src/work.ts';
+import { allJobs } from '#src/work.ts';
 import { demand, finishEvent, tendLog } from '#test/harness/elections.ts';
 import { cast, createKeyedElection, type KeyedElection, keyFiles, voteWith } from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
-import { useService } from '#test/harness/test-service.ts';
-import { useFolder } from '#test/harness/use.ts';
+import { useKeyedService } from './keyed-service.ts';
 
 // Figures, marks and names beside the rows that decide: SQL that writes them changes no result, has no ballot sealed alone, keeps no key
 // from being destroyed and no other event from being tended (completions 6.7).
 
-const keys = useFolder('figures-test-keys-');
-const service = await useService({ worker: false, log: createLog('silent'), ballotKeysDir: keys });
-const account = await service.account();
-const seal = sealDeps(service.deps);
-
-const read = (event: KeyedElection) => account.show(`/voting-events/${event.id}`);
-const results = (event: KeyedElection) => account.show(`/voting-events/${event.id}/results`);
-const sealedOf = async ({ id }: KeyedElection): Promise<number> =>
-  Number(
-    (await service.query('SELECT ballots FROM ballot_logs WHERE voting_event_id = $1', [id]))[0]?.['ballots'] ?? 0,
-  );
+const { keys, service, account, seal, read, results, bySql, check, tend } = await useKeyedService();
+const sealedOf = async (election: KeyedElection): Promise<number> =>
+  Number((await bySql(election, 'SELECT ballots FROM ballot_logs WHERE voting_event_id = $1'))[0]?.['ballots'] ?? 0);
 
 /** Seven voters, of whom so many have voted. */
 async function votedElection(votes: number, settings: object = {}): Promise<KeyedElection> {
@@ -34,31 +23,31 @@ test('an end beyond all numbers is refused: every job that reckons with the end 
   const election = await votedElection(0);
   for (const column of ['starts_at', 'ends_at', 'opened_at', 'closed_at', 'rehearsal_since', 'final_at'])
     for (const value of ['9223372036854775807', '-9223372036854775808'])
-      await expect(
-        service.query(`UPDATE voting_events SET ${column} = ${value} WHERE id = $1`, [election.id]),
-      ).rejects.toThrow('voting_events_times');
+      await expect(bySql(election, `UPDATE voting_events SET ${column} = ${value} WHERE id = $1`)).rejects.toThrow(
+        'voting_events_times',
+      );
 });
 
 test('a waiting ballot cannot be named so that nothing takes it', async () => {
   const election = await votedElection(1);
-  await expect(
-    service.query(`UPDATE ballot_queue SET id = '' WHERE voting_event_id = $1`, [election.id]),
-  ).rejects.toThrow('ballot_queue_id_check');
+  await expect(bySql(election, `UPDATE ballot_queue SET id = '' WHERE voting_event_id = $1`)).rejects.toThrow(
+    'ballot_queue_id_check',
+  );
 });
 
 test('rows that SQL puts beside a ballot do not have it sealed alone', async () => {
   const election = await votedElection(1);
-  await tendLog(seal, election.id, 5);
-  await service.query(
+  await tend(election, 5);
+  await bySql(
+    election,
     `INSERT INTO ballot_queue SELECT q.voting_event_id, 'bal_junk_' || n, sha256(int4send(n)), q.entries, q.weight_micro, q.salt, q.sealed_time,
        q.voter_id, q.country_code, q.submitted_at, q.due_at FROM ballot_queue q, generate_series(1, 4) AS n WHERE q.voting_event_id = $1`,
-    [election.id],
   );
-  await tendLog(seal, election.id, 5);
+  await tend(election, 5);
   expect(await sealedOf(election)).toBe(0);
-  const waiting = await service.query(
+  const waiting = await bySql(
+    election,
     'SELECT set_back, count(*)::int AS ballots FROM ballot_queue WHERE voting_event_id = $1 GROUP BY 1 ORDER BY 1',
-    [election.id],
   );
   expect(waiting).toEqual([
     { set_back: false, ballots: 1 },
@@ -66,14 +55,14 @@ test('rows that SQL puts beside a ballot do not have it sealed alone', async () 
   ]);
   // It is sealed with the next ones.
   await voteWith(service, election, [1, 2, 3, 4]);
-  await tendLog(seal, election.id, 5);
+  await tend(election, 5);
   expect(await sealedOf(election)).toBe(5);
 });
 
 test('a small election is sealed once, whatever the figures of its roll say', async () => {
   const election = await votedElection(5, { endsAt: Date.now() + 3_600_000 });
-  await service.query('UPDATE roll_figures SET heads = heads + 100 WHERE voting_event_id = $1', [election.id]);
-  await tendLog(seal, election.id, 5).catch(() => undefined);
+  await bySql(election, 'UPDATE roll_figures SET heads = heads + 100 WHERE voting_event_id = $1');
+  await tend(election, 5).catch(() => undefined);
   expect(await sealedOf(election)).toBe(0);
 });
 
@@ -83,10 +72,8 @@ test('what a close is counted against is the roll as it was checked, whatever SQ
   const figures = `INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
     VALUES ($1, '', 'approved', 'organizer', -3, -3000000, 0, 0)`;
   const countFinally: typeof seal.countFinally = async (...given) => {
-    await service.query(figures, [election.id]);
-    await service.query(`UPDATE ballot_logs SET roll_heads = 4, roll_weight = '4' WHERE voting_event_id = $1`, [
-      election.id,
-    ]);
+    await bySql(election, figures);
+    await bySql(election, `UPDATE ballot_logs SET roll_heads = 4, roll_weight = '4' WHERE voting_event_id = $1`);
     return seal.countFinally(...given);
   };
   await tendLog({ ...seal, countFinally }, election.id, 1).catch(() => undefined);
@@ -96,21 +83,21 @@ test('what a close is counted against is the roll as it was checked, whatever SQ
 
 test('a key of a rehearsal is none of the election, and who votes does so under one name', async () => {
   const election = await votedElection(0);
-  const own = await service.query('SELECT ballot_key FROM voting_events WHERE id = $1', [election.id]);
-  await service.query(`UPDATE voting_events SET ballot_key = 'an-earlier-one' WHERE id = $1`, [election.id]);
+  const own = await bySql(election, 'SELECT ballot_key FROM voting_events WHERE id = $1');
+  await bySql(election, `UPDATE voting_events SET ballot_key = 'an-earlier-one' WHERE id = $1`);
   service.deps.events.forget(election.id);
   expect((await cast(service, election, 0)).status).toBe(500);
-  await service.query('UPDATE voting_events SET ballot_key = $2 WHERE id = $1', [election.id, own[0]?.['ballot_key']]);
+  await bySql(election, 'UPDATE voting_events SET ballot_key = $2 WHERE id = $1', own[0]?.['ballot_key']);
   service.deps.events.forget(election.id);
   const { confirmationCode } = demand(await cast(service, election, 0), 201);
-  await service.query(`UPDATE pending_ballots SET participants = '{}' WHERE voting_event_id = $1`, [election.id]);
+  await bySql(election, `UPDATE pending_ballots SET participants = '{}' WHERE voting_event_id = $1`);
   const confirmed = await account.page(election, 'ballot/confirm', { confirmationCode });
   expect([confirmed.status, confirmed.body.error.code]).toEqual([500, 'internal']);
 });
 
 test('a key goes with its files, also where SQL says that it stands in the database', async () => {
   const election = await votedElection(2);
-  await service.query(`UPDATE ballot_keys SET wrapped = 'x' WHERE voting_event_id = $1`, [election.id]);
+  await bySql(election, `UPDATE ballot_keys SET wrapped = 'x' WHERE voting_event_id = $1`);
   await finishEvent(service, election.id);
   await service.deps.ballotKeys.destroyRetired();
   expect(keyFiles(keys, election.id)).toEqual([]);
@@ -123,24 +110,21 @@ test('voters stay in a group that a position asks for, although SQL deleted it',
   await account.change(`/voting-events/${draft.id}/voters/${voter?.id}`, { groupId: group.id });
   const [position] = draft.positions;
   await account.change(`/voting-events/${draft.id}/positions/${position?.id}`, { groupId: group.id });
-  await service.query('UPDATE groups SET deleted_at = 1 WHERE voting_event_id = $1', [draft.id]);
+  await bySql(draft, 'UPDATE groups SET deleted_at = 1 WHERE voting_event_id = $1');
   const job = allJobs(service.deps).find(({ name }) => name === 'remove_deleted_rows');
   await (job as { work(payload: object): Promise<void> } | undefined)?.work({ kind: 'groups', eventId: draft.id });
-  const rows = await service.query('SELECT group_id FROM voters WHERE voting_event_id = $1 AND id = $2', [
-    draft.id,
-    voter?.id,
-  ]);
+  const rows = await bySql(draft, 'SELECT group_id FROM voters WHERE voting_event_id = $1 AND id = $2', voter?.id);
   expect(rows).toEqual([{ group_id: group.id }]);
 });
 
 test('the roll is scattered at the end, although SQL says that it will be', async () => {
   const election = await votedElection(5);
-  await tendLog(seal, election.id, 5);
-  await service.query(
+  await tend(election, 5);
+  await bySql(
+    election,
     'UPDATE ballot_logs SET roll_scattered_at = 9e15, roll_mixed_at = 9e15 WHERE voting_event_id = $1',
-    [election.id],
   );
   await finishEvent(service, election.id);
-  expect(await service.query('SELECT 1 FROM voter_keys WHERE voting_event_id = $1', [election.id])).toEqual([]);
-  expect(await checkLog(seal, election.id)).toBeUndefined();
+  expect(await bySql(election, 'SELECT 1 FROM voter_keys WHERE voting_event_id = $1')).toEqual([]);
+  expect(await check(election)).toBeUndefined();
 });

@@ -1,17 +1,13 @@
 import { expect, test } from 'vitest';
-import { createLog } from '#src/platform/log.ts';
 import { Disclosure } from '#src/results/disclosure.ts';
 import { demand, sealBallots } from '#test/harness/elections.ts';
 import { createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
-import { useService } from '#test/harness/test-service.ts';
-import { useFolder } from '#test/harness/use.ts';
+import { useKeyedService } from './keyed-service.ts';
 
 // The public live count of an election is a stored snapshot (completions 5.6). Rows that SQL takes away, adds, changes or puts back move
 // it by no ballot, or by five that came since at least: two looks never tell what one voter chose.
 
-const keys = useFolder('snapshot-test-keys-');
-const service = await useService({ worker: false, log: createLog('silent'), ballotKeysDir: keys });
-const account = await service.account();
+const { service, account, bySql } = await useKeyedService();
 const { disclosure } = service.deps.counting;
 
 async function openElection(votes: number): Promise<KeyedElection> {
@@ -26,23 +22,26 @@ const range = (from: number, to: number): number[] => Array.from({ length: to - 
 
 /** Ballots, and the votes of both candidates, as the public is shown them. */
 async function look({ id }: KeyedElection): Promise<number[]> {
-  const answer = await service.call('GET', `/public/voting-events/${id}/results`, undefined, { key: account.vote });
-  const { stats, positions } = demand(answer, 200);
+  const { stats, positions } = demand(await account.page({ id }, 'results'), 200);
   const votes = positions[0].candidates.map(({ totalVotes }: { totalVotes: number }) => totalVotes);
   return [stats.ballots, ...votes];
 }
 
 const ballotsShown = async (election: KeyedElection): Promise<number | undefined> => (await look(election))[0];
-const write = (text: string, election: KeyedElection, ...values: unknown[]) =>
-  service.query(text, [election.id, ...values]);
+
+/** Rows as if some voters waited to be shown. */
+function addWaiting(election: KeyedElection, from: number, to: number): Promise<unknown> {
+  const ids = election.voters.slice(from, to).map(({ id }) => id);
+  return bySql(election, 'INSERT INTO undisclosed_voters SELECT $1, v FROM unnest($2::text[]) AS v', ids);
+}
 
 test('a waiting ballot that is taken away and put back moves no public count', async () => {
   const election = await openElection(7);
   const before = await look(election);
   expect(before[0]).toBe(7);
   await service.query('CREATE TABLE taken AS SELECT * FROM ballot_queue LIMIT 0');
-  await write('INSERT INTO taken SELECT * FROM ballot_queue WHERE voting_event_id = $1 LIMIT 1', election);
-  await write('DELETE FROM ballot_queue q USING taken t WHERE q.voting_event_id = $1 AND q.id = t.id', election);
+  await bySql(election, 'INSERT INTO taken SELECT * FROM ballot_queue WHERE voting_event_id = $1 LIMIT 1');
+  await bySql(election, 'DELETE FROM ballot_queue q USING taken t WHERE q.voting_event_id = $1 AND q.id = t.id');
   expect(await look(election)).toEqual(before);
   await service.query('INSERT INTO ballot_queue SELECT * FROM taken');
   expect(await look(election)).toEqual(before);
@@ -62,9 +61,7 @@ test('rows of voters who wait to be shown make no step that five ballots do not'
   const election = await openElection(7);
   const before = await look(election);
   await voteWith(service, election, [7]);
-  await write('INSERT INTO undisclosed_voters SELECT $1, v FROM unnest($2::text[]) AS v', election, [
-    ...election.voters.slice(10, 16).map(({ id }) => id),
-  ]);
+  await addWaiting(election, 10, 16);
   await disclosure.step(election.id);
   expect(await look(election)).toEqual(before);
   // Nor is the voter shown, which would be as good.
@@ -76,9 +73,7 @@ test('ballots that SQL puts into the box make no step', async () => {
   await sealBallots(service, election.id);
   const before = await look(election);
   await voteWith(service, election, [7]);
-  await write('INSERT INTO undisclosed_voters SELECT $1, v FROM unnest($2::text[]) AS v', election, [
-    ...election.voters.slice(10, 16).map(({ id }) => id),
-  ]);
+  await addWaiting(election, 10, 16);
   // As the owner of the database, without its triggers.
   await service.query(`
     BEGIN; SET LOCAL session_replication_role = replica;
@@ -92,19 +87,17 @@ test('ballots that SQL puts into the box make no step', async () => {
 
 test('a snapshot that SQL removes or puts back lets no process show fewer than five ballots more than it has', async () => {
   const election = await openElection(5);
-  const first = await write('SELECT sealed FROM public_snapshots WHERE voting_event_id = $1', election);
+  const first = await bySql(election, 'SELECT sealed FROM public_snapshots WHERE voting_event_id = $1');
   await voteWith(service, election, range(5, 10));
   expect(await ballotsShown(election)).toBe(10);
   const put = (sealed: unknown) =>
-    write('UPDATE public_snapshots SET sealed = $2 WHERE voting_event_id = $1', election, sealed);
+    bySql(election, 'UPDATE public_snapshots SET sealed = $2 WHERE voting_event_id = $1', sealed);
   await put(first[0]?.['sealed']);
   await voteWith(service, election, [10]);
-  await write('INSERT INTO undisclosed_voters SELECT $1, v FROM unnest($2::text[]) AS v', election, [
-    ...election.voters.slice(12, 18).map(({ id }) => id),
-  ]);
+  await addWaiting(election, 12, 18);
   await disclosure.step(election.id);
   expect(await ballotsShown(election)).toBe(5);
-  await write('DELETE FROM public_snapshots WHERE voting_event_id = $1', election);
+  await bySql(election, 'DELETE FROM public_snapshots WHERE voting_event_id = $1');
   await disclosure.step(election.id);
   expect(await ballotsShown(election)).toBe(0);
   await voteWith(service, election, range(11, 15));
@@ -118,11 +111,11 @@ test('a snapshot of other bytes, or of another event, shows nothing, and is an a
   ]) {
     await openElection(5);
     const election = await openElection(6);
-    await write(`UPDATE public_snapshots SET sealed = ${forge} WHERE voting_event_id = $1`, election);
+    await bySql(election, `UPDATE public_snapshots SET sealed = ${forge} WHERE voting_event_id = $1`);
     expect(await ballotsShown(election)).toBe(0);
     await voteWith(service, election, range(6, 11));
     expect(await ballotsShown(election)).toBe(11);
-    const jobs = await service.query(`SELECT 1 FROM jobs WHERE key LIKE '%' || $1`, [election.id]);
+    const jobs = await bySql(election, `SELECT 1 FROM jobs WHERE key LIKE '%' || $1`);
     expect(jobs.length).toBeGreaterThan(0);
   }
 });
@@ -132,9 +125,9 @@ test('its length is that of its ballots, whatever was marked', async () => {
     const election = await openElection(0);
     await voteWith(service, election, candidates);
     await disclosure.step(election.id);
-    const rows = await write(
-      'SELECT length(sealed) AS length FROM public_snapshots WHERE voting_event_id = $1',
+    const rows = await bySql(
       election,
+      'SELECT length(sealed) AS length FROM public_snapshots WHERE voting_event_id = $1',
     );
     return rows[0]?.['length'];
   };
