@@ -4,14 +4,12 @@ import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.t
 import { castBallot } from '#src/ballots/cast-ballot.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { EventCache, findAccess } from '#src/voting-events/access.ts';
-import { createTestEvent, demand, PLURALITY, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { demand, PLURALITY, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { PRICE } from '#test/harness/payments.ts';
-import { type TestService, untilTrue, useService } from '#test/harness/test-service.ts';
-import { use } from '#test/harness/use.ts';
+import { type TestService, untilTrue } from '#test/harness/test-service.ts';
+import { useTwoProcesses } from './two-processes.ts';
 
-const first = await useService();
-const second = await use(first.another());
-const account = await first.account();
+const { first, second, account } = await useTwoProcesses();
 
 const titleAt = async (service: TestService, event: TestEvent): Promise<string> =>
   demand(await service.call('GET', `/public/voting-events/${event.id}`, undefined, { key: account.vote }), 200).title;
@@ -25,7 +23,7 @@ const renameUnannounced = (event: TestEvent, title: string): Promise<unknown> =>
 
 describe('an event that voters ask for', () => {
   test('is read once by requests that ask together, and from memory by the next', async () => {
-    const event = await createTestEvent(first, account);
+    const event = await account.event();
     const cache = new EventCache(first.deps);
     const find = () => cache.find(account.id, event.id, Date.now());
     const [one, two] = await Promise.all([find(), find()]);
@@ -37,7 +35,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('shows an edit at once where it was made, and at every other process as soon as that is told of it', async () => {
-    const event = await createTestEvent(first, account, { title: 'Before' });
+    const event = await account.event({ title: 'Before' });
     for (const title of ['Once', 'Twice', 'Thrice']) {
       await titleAt(second, event);
       demand(await first.call('PATCH', `/voting-events/${event.id}`, { title }, { key: account.write }), 200);
@@ -47,7 +45,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('shows an edit even where its announcement was lost', async () => {
-    const event = await createTestEvent(first, account, { title: 'Before' });
+    const event = await account.event({ title: 'Before' });
     const cache = new EventCache(first.deps);
     const title = async () => (await cache.find(account.id, event.id, Date.now()))?.event.title;
     expect(await title()).toBe('Before');
@@ -56,7 +54,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('is not kept when it was read while it changed', async () => {
-    const event = await createTestEvent(first, account, { title: 'Before' });
+    const event = await account.event({ title: 'Before' });
     const cache = new EventCache(first.deps);
     const reading = cache.find(account.id, event.id, Date.now());
     cache.forget(event.id);
@@ -66,7 +64,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('is gone for everybody a moment after its deletion, and a draft is never kept', async () => {
-    const event = await createTestEvent(first, account, {}, PLURALITY, false);
+    const event = await account.event({}, PLURALITY, false);
     const status = async (service: TestService) =>
       (await service.call('GET', `/public/voting-events/${event.id}`, undefined, { key: account.vote })).status;
     expect([await status(first), await status(second)]).toEqual([404, 404]);
@@ -78,14 +76,14 @@ describe('an event that voters ask for', () => {
   });
 
   test('has results for all who ask at once by a definition that was changed since, with the ballots of the new one', async () => {
-    const event = await createTestEvent(first, account);
+    const event = await account.event();
     const remembered = await loadBallotDefinition(first.deps.db, event.id);
     if (remembered === undefined) throw new Error('the event is there');
     const [position] = event.positions;
     const late = { name: 'Late', positionIds: [position?.id] };
     const path = `/voting-events/${event.id}/candidates`;
     const { id: candidateId } = demand(await first.call('POST', path, late, { key: account.write }), 201);
-    await votePoll(first, account, event, [{ positionId: position?.id, candidateId }]);
+    await account.votePoll(event, [{ positionId: position?.id, candidateId }]);
     const counter = new EventCounter(first.deps);
     const asked = Array.from({ length: 8 }, () => counter.results(remembered, 'organizer', Date.now()));
     for (const { stats, positions } of await Promise.all(asked)) {
@@ -95,7 +93,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('takes no free ballot once it has a price, whoever still remembers it without one', async () => {
-    const event = await createTestEvent(first, account);
+    const event = await account.event();
     const remembered = await findAccess(first.deps, account.id, event.id);
     if (remembered === undefined) throw new Error('the event is there');
     await first.query('UPDATE voting_events SET pay_to_vote = $1, paper_version = paper_version + 1 WHERE id = $2', [

@@ -53,7 +53,7 @@ async function statusOf(event: PaidEvent, attempt: string): Promise<string> {
 }
 
 const untilIs = (event: PaidEvent, attempt: string, status: string) =>
-  eventually(async () => ((await statusOf(event, attempt)) === status ? true : undefined));
+  untilTrue(async () => (await statusOf(event, attempt)) === status);
 
 /** Waits until the money went back. @returns the payment */
 const untilRefunded = (event: PaidEvent, attempt: string) =>
@@ -78,9 +78,9 @@ async function payInVain(event: PaidEvent): Promise<string> {
 }
 
 const untilRefundIs = (attempt: string, status: string) =>
-  eventually(async () => {
+  untilTrue(async () => {
     const rows = await service.query('SELECT status FROM payment_refunds WHERE attempt_id = $1', [attempt]);
-    return rows[0]?.status === status ? true : undefined;
+    return rows[0]?.status === status;
   });
 
 /** The provider is asked for a refund now. */

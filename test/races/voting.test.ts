@@ -1,26 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { sealBallots, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
-import { patiently, type TestService, useService } from '#test/harness/test-service.ts';
-import { use } from '#test/harness/use.ts';
+import { patiently, type TestService } from '#test/harness/test-service.ts';
+import { useTwoProcesses } from './two-processes.ts';
 
-const service = await useService();
-const other = await use(service.another());
-const account = await service.account();
-
-const either = (index: number): TestService => (index % 2 === 0 ? service : other);
+const { first: service, second: other, account, either, page } = await useTwoProcesses();
 
 async function cast(on: TestService, event: TestEvent, identity: object, candidate = 0): Promise<string> {
-  const answer = await on.call(
-    'POST',
-    `/public/voting-events/${event.id}/ballot/cast`,
-    { ...identity, votes: votesFor(event, candidate) },
-    { key: account.vote },
-  );
+  const answer = await page(on, event, 'ballot/cast', { ...identity, votes: votesFor(event, candidate) });
   return answer.body.data.confirmationCode;
 }
 
 const confirm = (on: TestService, event: TestEvent, confirmationCode: string) =>
-  on.call('POST', `/public/voting-events/${event.id}/ballot/confirm`, { confirmationCode }, { key: account.vote });
+  page(on, event, 'ballot/confirm', { confirmationCode });
 
 async function countBallots(event: TestEvent): Promise<number> {
   const answer = await other.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
@@ -57,12 +48,7 @@ describe('with two processes on one database', () => {
     const event = await account.event();
     const position = event.positions[0];
     const casts = Array.from({ length: 12 }, (_, index) =>
-      either(index).call(
-        'POST',
-        `/public/voting-events/${event.id}/ballot/cast`,
-        { visitorId: visitor(), votes: votesFor(event) },
-        { key: account.vote },
-      ),
+      page(either(index), event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event) }),
     );
     const change = account.delete(`/voting-events/${event.id}/candidates/${position?.candidates[0]}`);
     const [deleted, ...answers] = await Promise.all([change, ...casts]);
