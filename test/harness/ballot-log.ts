@@ -2,6 +2,8 @@ import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 import { TILE_WIDTH, tilePath } from '#src/ballot-log/tiles.ts';
+import { readOverHttp } from '../../verifier/read-service.ts';
+import { verifyLog } from '../../verifier/verify-log.ts';
 import { demand } from './elections.ts';
 import { decodeBundle } from './read-log-proofs.ts';
 import type { TestAccount, TestService } from './test-service.ts';
@@ -25,6 +27,17 @@ export const createObserverKey = (service: TestService, account: TestAccount, ev
 /** A key for voters: it reads one event's log and nothing else. */
 export const createLogKey = (service: TestService, account: TestAccount, eventId: string): Promise<string> =>
   createKeyOfEvent(service, account, 'log', eventId);
+
+/**
+ * What the verifier finds over HTTP, and of its checks those that are not verified though they were asked for.
+ * @param event its ID or code
+ */
+export async function verifyOverHttp(service: TestService, event: string, key: string | undefined, since?: string) {
+  const read = readOverHttp(service.url, key);
+  const report = await verifyLog({ read, event, ...(since === undefined ? {} : { since }) });
+  const open = report.checks.filter(({ status }) => status !== 'verified' && status !== 'not_asked');
+  return { ...report, open };
+}
 
 const waitAsAsked = (headers: Headers): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Number(headers.get('Retry-After') ?? 1) * 1_000));

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
+import { demand } from './answers.ts';
 import { CLOSED, moveEnd } from './move-end.ts';
 import { eventually, type TestAccount, type TestAnswer, type TestService, untilTrue } from './test-service.ts';
+
+export { demand, fieldOf, issuesOf, refusalOf } from './answers.ts';
 
 /** What tests build again and again: events with positions and candidates, open and ready. */
 export interface TestEvent {
@@ -21,28 +24,12 @@ export const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', 
 
 export const visitor = (): string => `vi_${randomBytes(16).toString('hex')}`;
 
-/** The data of an answer that must have a status. */
-export function demand(answer: TestAnswer, status: number): TestAnswer['body'] {
-  if (answer.status !== status)
-    throw new Error(`expected ${status}, got ${answer.status}: ${JSON.stringify(answer.body)}`);
-  return answer.body.data;
-}
-
-/** What a request was refused with: its status, and the reason, or the code where that says it all. */
-export const refusalOf = ({ status, body }: TestAnswer): [number, string | undefined] => [
-  status,
-  body.error?.details?.reason ?? body.error?.code,
-];
-
-/** The status of a refused request, and the first field that it was refused for. */
-export const fieldOf = ({ status, body }: TestAnswer): [number, string | undefined] => [
-  status,
-  body.error?.details?.field,
-];
-
-/** The fields that a request was refused for. */
-export const issuesOf = ({ body }: TestAnswer): string[] =>
-  body.error.details.issues.map(({ field }: { field: string }) => field);
+/** Rows of so many voters, each under its number. */
+export const people = (count: number, domain = 'club.example', from = 0) =>
+  Array.from({ length: count }, (_, index) => ({
+    name: `Voter ${index + from}`,
+    email: `voter-${index + from}@${domain}`,
+  }));
 
 /** A vote for a candidate of the first position. */
 export const votesFor = ({ positions: [position] }: Pick<TestEvent, 'positions'>, candidate = 0) => [

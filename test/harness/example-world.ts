@@ -4,7 +4,7 @@ import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visi
 import { mailedVoterKey } from './mails.ts';
 import { checkoutUrlOf, connectTestBusiness, decide } from './payments.ts';
 import { inviteToken } from './sharing.ts';
-import { eventually, type TestAccount, type TestService } from './test-service.ts';
+import { eventually, type TestAccount, type TestAnswer, type TestService } from './test-service.ts';
 
 /** What an example needs of the event that it is about. */
 export interface WorldPlan {
@@ -206,7 +206,7 @@ async function thingsOf(
 }
 
 /** Pays what a first call asks for, and gives its attempt. */
-export async function payFor(answer: Awaited<ReturnType<TestService['call']>>): Promise<string> {
+export async function payFor(answer: TestAnswer): Promise<string> {
   const { paymentAttemptId } = demand(answer, 402);
   await decide(checkoutUrlOf(answer), 'pay');
   return paymentAttemptId;

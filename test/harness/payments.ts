@@ -8,7 +8,9 @@ import { NO_FAULTS } from '#sandbox/faults.ts';
 import type { ApiRequest } from '#sandbox/sandbox-context.ts';
 import { readSandboxKey, sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
+import { paymentDeps } from '#src/fulfilments.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
+import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import {
   createTestEvent,
   demand,
@@ -134,14 +136,15 @@ export const PRICE = {
   provider_a: { amountMinor: 500, currency: 'usd' },
   provider_b: { amountMinor: 50_000, currency: 'ngn' },
 };
-/** A quadratic position whose credits are sold. */
-export const soldCredits = (provider: TestProvider): PositionPlan => ({
+/** A quadratic position whose credits are sold. @param maxCredits in one purchase @param settings more of the position */
+export const soldCredits = (provider: TestProvider, maxCredits = 9, settings: object = {}): PositionPlan => ({
   votingMethod: 'quadratic',
   candidates: ['Ada', 'Bea'],
   settings: {
+    ...settings,
     quadraticTopUp: {
       ...{ pricingModel: 'ratio', currency: PRICE[provider].currency, pricePerCreditMinor: 10_000 },
-      ...{ minCredits: 1, maxCredits: 9 },
+      ...{ minCredits: 1, maxCredits },
     },
   },
 });
@@ -278,6 +281,21 @@ export async function ageRefund(service: TestService, attempt: string, days: num
   const jobs = await restingRefundJobs(service, attempt);
   await service.query('SELECT 1 FROM run_jobs_again($1::bigint[])', [jobs]);
 }
+
+/** One run of the job that asks about payments, as if this one were due now. */
+export async function lookAtPayment(
+  { deps, query }: Pick<TestService, 'deps' | 'query'>,
+  attempt: string,
+): Promise<void> {
+  await query('UPDATE payment_attempts SET check_at = 1 WHERE id = $1 AND check_at IS NOT NULL', [attempt]);
+  await reconcilePayments(paymentDeps(deps));
+}
+
+/** The refunds of an attempt. */
+export const refundsOf = ({ query }: Pick<TestService, 'query'>, attempt: string) =>
+  query<{ status: string; provider_payment_id: string }>('SELECT * FROM payment_refunds WHERE attempt_id = $1', [
+    attempt,
+  ]);
 
 /** What a payer does on the hosted page; answers where they are sent. */
 export async function decide(checkoutUrl: string, outcome: 'pay' | 'fail' | 'cancel'): Promise<string> {

@@ -25,24 +25,37 @@ export interface TestAnswer {
   readonly body: any;
 }
 
+/** An answer with its body as it came. */
+export interface WholeAnswer extends TestAnswer {
+  readonly bytes: Buffer;
+}
+
 export interface CallOptions {
   readonly key?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A server on a database of its own, spoken to over real HTTP. */
-export interface TestService {
+/** A server on a database of its own, spoken to over real HTTP. `await using` stops it. */
+export interface TestService extends AsyncDisposable {
   readonly deps: Deps;
   readonly port: number;
+  /** Where it answers. */
+  readonly url: string;
   /** What another program needs to work on the same database. */
   readonly databaseUrl: string;
   readonly secretKey: string;
-  call(method: string, target: string, body?: unknown, options?: CallOptions): Promise<TestAnswer>;
+  call(method: string, target: string, body?: unknown, options?: CallOptions): Promise<WholeAnswer>;
+  /** The answer as it comes, held against nothing: for files, and for bodies as they are written. */
+  fetch(target: string, options?: CallOptions & Omit<RequestInit, 'headers'>): Promise<Response>;
+  /** Asks so many times at once, in turn on this process and on another one. */
+  onTwo<T>(times: number, ask: (on: TestService, index: number) => Promise<T>): Promise<T[]>;
   /** A fresh account with a key of each kind. */
   account(plan?: PlanName): Promise<TestAccount>;
   /** The rows of a statement, by the service's own connections. */
   // biome-ignore lint/suspicious/noExplicitAny: as of the driver, a test that knows the columns may name them
   query<R extends QueryResultRow = any>(sql: string, values?: readonly unknown[]): Promise<R[]>;
+  /** Changes the database as its owner can: without the guards. */
+  behindTheGuards(...statements: readonly [sql: string, values?: unknown[]][]): Promise<void>;
   /** A second server process' worth of service on the same database. */
   another(): Promise<TestService>;
   /** The service with the same keys and data folder on another database: a restored copy, or the same one by another role. */
@@ -54,15 +67,12 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
-/** The keys of an account, and requests with them. */
-export interface TestAccount {
-  readonly id: string;
-  readonly read: string;
-  readonly write: string;
-  readonly vote: string;
+/** Requests of an organizer, below an address. */
+export interface Requests {
   /** Reads with the key that may only read. */
   get(target: string): Promise<TestAnswer>;
-  /** Changes with the key that writes, as the next three do. */
+  /** Sends with the key that writes, as the next four do. */
+  send(method: string, target: string, body?: unknown, headers?: CallOptions['headers']): Promise<TestAnswer>;
   post(target: string, body?: unknown, headers?: CallOptions['headers']): Promise<TestAnswer>;
   put(target: string, body: unknown): Promise<TestAnswer>;
   patch(target: string, body: unknown, headers?: CallOptions['headers']): Promise<TestAnswer>;
@@ -71,6 +81,22 @@ export interface TestAccount {
   show(target: string): Promise<TestAnswer['body']>;
   make(target: string, body?: unknown): Promise<TestAnswer['body']>;
   change(target: string, body: unknown): Promise<TestAnswer['body']>;
+  /** The rows of a list that has pages, a page after the other. */
+  pages(target: string): Promise<TestAnswer['body'][]>;
+  /** The address on this service of a file that a read redirects to. */
+  link(target: string): Promise<string>;
+  /** The file itself. An address may ask only so often without a key: what is refused for that is asked for again. */
+  download(target: string): Promise<WholeAnswer>;
+}
+
+/** The keys of an account, and requests with them. */
+export interface TestAccount extends Requests {
+  readonly id: string;
+  readonly read: string;
+  readonly write: string;
+  readonly vote: string;
+  /** The same requests below an event, which is itself ''. */
+  of(event: { readonly id: string }): Requests;
   /** What a page of voters asks with the key that votes, below the event: a GET where it sends nothing. */
   page(
     event: { readonly id: string },
@@ -88,6 +114,44 @@ export interface TestAccount {
 
 type EventPlan = Parameters<typeof createTestEvent> extends [unknown, unknown, ...infer Plan] ? Plan : never;
 
+function requestsBelow(service: TestService, keys: Pick<TestAccount, 'read' | 'write'>, base: string): Requests {
+  const { call } = service;
+  const requests: Requests = {
+    get: (target) => call('GET', base + target, undefined, { key: keys.read }),
+    send: (method, target, body, headers = {}) => call(method, base + target, body, { key: keys.write, headers }),
+    post: (target, body, headers) => requests.send('POST', target, body, headers),
+    put: (target, body) => requests.send('PUT', target, body),
+    patch: (target, body, headers) => requests.send('PATCH', target, body, headers),
+    delete: (target) => requests.send('DELETE', target),
+    show: async (target) => demand(await requests.get(target), 200),
+    make: async (target, body) => demand(await requests.post(target, body), 201),
+    change: async (target, body) => demand(await requests.patch(target, body), 200),
+    async pages(target) {
+      const pages = [];
+      for (let next = target; ; ) {
+        const answer = await requests.get(next);
+        pages.push(demand(answer, 200));
+        const { nextCursor } = answer.body;
+        if (nextCursor === null) return pages;
+        next = `${target}${target.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(nextCursor)}`;
+      }
+    },
+    async link(target) {
+      const { baseUrl } = service.deps.config;
+      const { status, body, headers } = await requests.get(target);
+      const location = headers.get('location') ?? '';
+      if (status !== 302 || body !== '' || !location.startsWith(`${baseUrl}/downloads/`))
+        throw new Error(`${target} answered ${status} and leads to '${location}'`);
+      return location.slice(baseUrl.length);
+    },
+    async download(target) {
+      const link = await requests.link(target);
+      return patiently(() => call('GET', link));
+    },
+  };
+  return requests;
+}
+
 /** A fresh account on a service, with a key of each kind. */
 async function makeAccount(service: TestService, plan: PlanName): Promise<TestAccount> {
   const { deps, call } = service;
@@ -99,14 +163,8 @@ async function makeAccount(service: TestService, plan: PlanName): Promise<TestAc
   const [read, write, vote] = [await key('read'), await key('read', 'write'), await key('vote')];
   const account: TestAccount = {
     ...{ id, read, write, vote },
-    get: (target) => call('GET', target, undefined, { key: read }),
-    post: (target, body, headers = {}) => call('POST', target, body, { key: write, headers }),
-    put: (target, body) => call('PUT', target, body, { key: write }),
-    patch: (target, body, headers = {}) => call('PATCH', target, body, { key: write, headers }),
-    delete: (target) => call('DELETE', target, undefined, { key: write }),
-    show: async (target) => demand(await account.get(target), 200),
-    make: async (target, body) => demand(await account.post(target, body), 201),
-    change: async (target, body) => demand(await account.patch(target, body), 200),
+    ...requestsBelow(service, { read, write }, ''),
+    of: ({ id: eventId }) => requestsBelow(service, { read, write }, `/voting-events/${eventId}`),
     page(event, path, body, headers = {}) {
       const target = `/public/voting-events/${event.id}/${path}`;
       return call(body === undefined ? 'GET' : 'POST', target, body, { key: vote, headers });
@@ -190,28 +248,33 @@ async function serve(
   // Before anything is asked: compiling it holds this process, and with it the service, up for a while.
   contract ??= readContract(service.port);
   const held = await contract;
+  const url = `http://127.0.0.1:${service.port}`;
   const served: TestService = {
-    deps,
-    port: service.port,
-    databaseUrl,
-    secretKey,
-    async call(method, target, body, options = {}) {
-      const response = await fetch(`http://127.0.0.1:${service.port}${target}`, {
-        method,
+    ...{ deps, port: service.port, url, databaseUrl, secretKey },
+    fetch: (target, { key, headers, ...init } = {}) =>
+      fetch(`${url}${target}`, {
         redirect: 'manual',
-        headers: {
-          ...(options.key === undefined ? {} : { Authorization: `Bearer ${options.key}` }),
-          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-          ...options.headers,
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      const json = text !== '' && response.headers.get('content-type')?.startsWith('application/json') === true;
-      const answer = { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
+        ...init,
+        headers: { ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }), ...headers },
+      }),
+    async call(method, target, body, options = {}) {
+      const json = { headers: { 'Content-Type': 'application/json', ...options.headers }, body: JSON.stringify(body) };
+      const response = await served.fetch(target, { method, ...options, ...(body === undefined ? {} : json) });
+      const bytes = Buffer.from(await response.arrayBuffer());
+      const text = new TextDecoder().decode(bytes);
+      const isJson = text !== '' && response.headers.get('content-type')?.startsWith('application/json') === true;
+      const { status, headers } = response;
+      const answer = { status, headers, body: isJson ? JSON.parse(text) : text, bytes };
       const fault = held.faultOf({ method, target, ...answer });
       if (fault !== undefined) throw new Error(`not as the API document says: ${fault}`);
       return answer;
+    },
+    async onTwo(times, ask) {
+      await using other = await served.another();
+      // Awaited here: the other one stops when this returns.
+      return await Promise.all(
+        Array.from({ length: times }, (_, index) => ask(index % 2 === 0 ? served : other, index)),
+      );
     },
     another: () => serve(databaseUrl, secretKey, dataDir, false, options, async () => undefined),
     on: (otherUrl) => serve(otherUrl, secretKey, dataDir, worker, options, async () => undefined),
@@ -240,9 +303,20 @@ async function serve(
       await service.stop();
       await tidy();
     },
+    [Symbol.asyncDispose]: () => served.stop(),
     account: (plan = 'enterprise') => makeAccount(served, plan),
     query: async (sql, values) =>
       (await deps.db.$client.query(sql, values === undefined ? undefined : [...values])).rows,
+    async behindTheGuards(...statements) {
+      const client = await deps.db.$client.connect();
+      try {
+        await client.query("SET session_replication_role = 'replica'");
+        for (const [sql, values] of statements) await client.query(sql, values);
+      } finally {
+        // Not for another caller: it has no guards.
+        client.release(true);
+      }
+    },
   };
   return served;
 }

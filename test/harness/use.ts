@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach } from 'vitest';
+import { createLog } from '#src/platform/log.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { createTestDatabase, type TestDatabase } from './test-database.ts';
 
@@ -42,4 +43,10 @@ export function useReceivers(): typeof startReceiver {
     receivers.push(receiver);
     return receiver;
   };
+}
+
+/** A log, and what it has written so far. */
+export function keepLog(level: 'info' | 'warn' | 'error') {
+  const lines: Record<string, unknown>[] = [];
+  return { lines, log: createLog(level, { write: (line) => void lines.push(JSON.parse(line)) }) };
 }
