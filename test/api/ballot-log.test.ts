@@ -13,15 +13,14 @@ import { checkCount } from '#src/results/check-count.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
-import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, refusalOf, sealBallots, type TestEvent, tendLog } from '#test/harness/elections.ts';
+import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
+import { createObserverKey, LogReader, verifyOverHttp } from '#test/harness/ballot-log.ts';
+import { finishEvent, sealBallots, type TestEvent, tendLog } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
 import { openLogPromise, verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
 import { eventually, untilTrue, useService } from '#test/harness/test-service.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
-import { readOverHttp } from '../../verifier/read-service.ts';
-import { verifyLog } from '../../verifier/verify-log.ts';
 
 const service = await useService();
 const account = await service.account();
@@ -151,19 +150,9 @@ describe('the log of an event', () => {
       const tile = await log.get(path);
       expect([tile.status, tile.headers.get('cache-control')]).toEqual([200, 'private, max-age=31536000, immutable']);
     }
-    for (const path of [
-      ...[
-        'tile/0/000',
-        'tile/0/000.p/5',
-        'tile/0/000.p/0',
-        'tile/0/001.p/1',
-        'tile/1/000.p/1',
-        'tile/0/0',
-        'tile/x/000',
-      ],
-      ...['tile/entries/000', 'tile/entries/000.p/05', 'tile/0/x000/000.p/1', 'tile/0', 'tile/0/000.p', 'tile/99/000'],
-    ]) {
-      const absent = await log.get(path);
+    const tiles = '0/000 0/000.p/5 0/000.p/0 0/001.p/1 1/000.p/1 0/0 x/000 0/x000/000.p/1 0 0/000.p 99/000';
+    for (const path of [...tiles.split(' '), 'entries/000', 'entries/000.p/05']) {
+      const absent = await log.get(`tile/${path}`);
       expect([path, absent.status, absent.headers.get('cache-control')]).toEqual([path, 404, 'no-store']);
     }
   });
@@ -171,10 +160,9 @@ describe('the log of an event', () => {
   test('records what changes while it is open, and a close that commits to the published result', async () => {
     const { log, event } = await pollWith(5, { results: { visibility: 'published' } });
     await sealBallots(service, event.id);
-    const path = `/voting-events/${event.id}`;
-    await account.change(path, { title: 'Another title' });
+    await account.of(event).change('', { title: 'Another title' });
     await untilTrue(async () => (await log.leaves()).some(({ t }) => t === 'config'));
-    await account.change(`/voting-events/${event.id}`, { status: 'closed' });
+    await account.of(event).change('', { status: 'closed' });
     await finishEvent(service, event.id);
     const leaves = await log.leaves();
     // The new name, the close by status, and its moving back in this test.
@@ -183,12 +171,9 @@ describe('the log of an event', () => {
     const results = demand(await account.page(event, 'results'), 200);
     const { salt, ...content } = results.log.close;
     expect(content).toMatchObject({
-      ballots: 5,
-      weight: '5',
-      result: hashOfJson(results.positions),
-      title: results.title,
+      ...{ ballots: 5, weight: '5', result: hashOfJson(results.positions), title: results.title },
+      ...{ participants: null, electorate: null, abstentions: results.stats.abstentions },
     });
-    expect(content).toMatchObject({ participants: null, electorate: null, abstentions: results.stats.abstentions });
     expect(content.config).toBe(leaves.at(-2)?.['config']);
     expect(leaves.at(-1)?.['c']).toBe(closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex'));
     expect(results.final).toBe(true);
@@ -222,66 +207,57 @@ describe('the log of an event', () => {
   test('commits by its close to the electorate and to who took part, of an election', async () => {
     const event = await account.event({ type: 'election' }, PLAN.slice(0, 1), false);
     const voters = [1, 2, 0.5].map((weight, index) => ({ name: `Voter ${index}`, voterId: `V-${index}`, weight }));
-    const path = `/voting-events/${event.id}`;
-    await account.make(`${path}/voters/batch`, { voters });
-    await account.change(path, { status: 'open' });
+    const own = account.of(event);
+    await own.make('/voters/batch', { voters });
+    await own.change('', { status: 'open' });
     await finishEvent(service, event.id);
-    const { log } = await account.show(`${path}/results`);
+    const { log } = await own.show('/results');
     expect(log.close).toMatchObject({ participants: 0, ballots: 0, electorate: { heads: 3, weight: '3.5' } });
   });
 
   test('of an election holds its roll, and a leaf for every change of it, before the ballots that follow', async () => {
     const event = await account.event({ type: 'election' }, PLAN.slice(0, 1), false);
-    const path = `/voting-events/${event.id}`;
-    const write = async (method: string, what: string, body: unknown, status: number) =>
-      demand(await service.call(method, `${path}${what}`, body, { key: account.write }), status);
+    const own = account.of(event);
     const voters = [1, 2.5].map((weight, at) => ({ name: `Voter ${at}`, email: `v${at}@voters.example`, weight }));
-    const [first, second] = await write('POST', '/voters/batch', { voters }, 201);
-    await write('PATCH', '', { status: 'open' }, 200);
+    const [first, second] = await own.make('/voters/batch', { voters });
+    await own.change('', { status: 'open' });
     const log = logOf(event);
     const seal = () =>
-      eventually(async () => {
+      untilTrue(async () => {
         await tendLog(sealDeps(service.deps), event.id, 5);
-        return (await listEventsToTend(service.deps.db, 5)).includes(event.id) ? undefined : true;
+        return !(await listEventsToTend(service.deps.db, 5)).includes(event.id);
       });
     const rolls = async () =>
       (await log.leaves()).filter(({ t }) => t === 'roll').map(({ at, e, v, t, ...rest }) => rest);
     await seal();
     expect((await log.leaves())[0]).toMatchObject({ v: 2, t: 'open', roll: { heads: 2, weight: '3.5' } });
-    await write('PATCH', `/voters/${first.id}`, { email: 'new@voters.example' }, 200);
+    await own.change(`/voters/${first.id}`, { email: 'new@voters.example' });
     await seal();
     const one = { heads: 2, weight: '3.5', identityChanges: 1, rollChanges: 0, seq: 1 };
     expect(await rolls()).toEqual([one]);
-    await write('PATCH', `/voters/${second.id}`, { weight: 3 }, 200);
+    await own.change(`/voters/${second.id}`, { weight: 3 });
     await seal();
     const two = { heads: 2, weight: '4', identityChanges: 1, rollChanges: 1, seq: 2 };
     expect(await rolls()).toEqual([one, two]);
     // A voter that comes is recorded with the ballots that follow, here with the close.
-    await write('POST', '/voters', { name: 'Late', email: 'late@voters.example' }, 201);
+    await own.make('/voters', { name: 'Late', email: 'late@voters.example' });
     await seal();
     expect(await rolls()).toEqual([one, two]);
     await finishEvent(service, event.id);
     expect(await rolls()).toEqual([one, two, { ...two, heads: 3, weight: '5', seq: 3 }]);
     expect((await log.leaves()).map(({ t }) => t)).toEqual(['open', 'roll', 'roll', 'config', 'roll', 'close']);
-    const results = await account.show(`${path}/results`);
-    expect(results.log.close).toMatchObject({
-      electorate: { heads: 3, weight: '5' },
-      identityChanges: 1,
-      rollChanges: 1,
-    });
-    await write('PATCH', '', { results: { visibility: 'published' } }, 200);
-    const read = readOverHttp(`http://127.0.0.1:${service.port}`, await observerKey(event.id));
-    const report = await verifyLog({ read, event: event.id });
-    expect(report.checks.filter(({ status }) => status !== 'verified' && status !== 'not_asked')).toEqual([]);
+    const { close } = (await own.show('/results')).log;
+    expect(close).toMatchObject({ electorate: { heads: 3, weight: '5' }, identityChanges: 1, rollChanges: 1 });
+    await own.change('', { results: { visibility: 'published' } });
+    const report = await verifyOverHttp(service, event.id, await observerKey(event.id));
+    expect(report.open).toEqual([]);
     expect(report.rollAfterOpening).toMatchObject({ identityChanges: 1, rollChanges: 1 });
   });
 
   test('of an election takes no ballot back, whatever the database says: nothing is sealed over it', async () => {
     const event = await account.event({ type: 'election' }, PLAN.slice(0, 1), false);
-    const path = `/voting-events/${event.id}`;
-    const voter = { name: 'A voter', email: 'a@voters.example' };
-    await account.make(`${path}/voters`, voter);
-    await account.change(path, { status: 'open' });
+    await account.of(event).make('/voters', { name: 'A voter', email: 'a@voters.example' });
+    await account.of(event).change('', { status: 'open' });
     await sealBallots(service, event.id);
     const tag = Buffer.alloc(32, 1);
     await service.query(
@@ -304,8 +280,7 @@ describe('the log of an event', () => {
       const event = await account.event({ type }, plans, false);
       await setEvent(service, event.id, sql`starts_at = ${startsAt}, ends_at = ${endsAt}`);
       service.deps.events.forget(event.id);
-      const path = `/voting-events/${event.id}`;
-      const read = async (what: string) => await account.show(`${path}${what}`);
+      const read = account.of(event).show;
       const isReady = plans.length > 0;
       expect((await read('')).status).toBe(isReady ? 'closed' : 'draft');
       if (!isReady) {
@@ -328,8 +303,7 @@ describe('the log of an event', () => {
     for (const reader of [log, observer]) {
       expect(refusalOf(await reader.get('openings'))).toEqual([403, 'openings_not_available']);
     }
-    const close = { status: 'closed' };
-    await account.change(`/voting-events/${event.id}`, close);
+    await account.of(event).change('', { status: 'closed' });
     expect((await observer.get('openings')).body.error.details.reason).toBe('openings_not_available');
     await finishEvent(service, event.id);
     expect((await log.get('openings')).status).toBe(403);
@@ -345,9 +319,8 @@ describe('the log of an event', () => {
     } while (cursor !== '');
     expect(opened.map(({ index }) => index)).toEqual([1, 2, 3, 4]);
     for (const { index, votes, weight, salt } of opened) {
-      expect(ballotCommitment(Buffer.from(salt, 'base64'), { votes, weight }).toString('hex')).toBe(
-        leaves[index]?.['c'],
-      );
+      const commitment = ballotCommitment(Buffer.from(salt, 'base64'), { votes, weight });
+      expect(commitment.toString('hex')).toBe(leaves[index]?.['c']);
     }
     expect(new Set(opened.map(({ salt }) => salt))).toEqual(new Set(confirmed.map(({ salt }) => salt)));
   });
@@ -357,9 +330,7 @@ describe('the log of an event', () => {
     expect((await log.get('openings?fromIndex=0')).status).toBe(403);
     await finishEvent(service, event.id);
     const all = (await log.get('openings?fromIndex=0')).body;
-    expect(all.data.map(({ index }: { index: number }) => index)).toEqual(
-      Array.from({ length: 12 }, (_, at) => at + 2),
-    );
+    expect(valuesOf(all.data, 'index')).toEqual(Array.from({ length: 12 }, (_, at) => at + 2));
     expect([all.nextIndex, all.nextCursor, typeof all.configuration]).toEqual([null, null, 'object']);
     for (const limit of [1, 5, 11, 12, 1_000]) {
       const seen = [];
@@ -376,23 +347,13 @@ describe('the log of an event', () => {
       const { body } = await log.get(`openings?fromIndex=${from}`);
       expect(body.data).toEqual(all.data.slice(from - 2));
     }
-    expect((await log.get('openings?fromIndex=14')).body).toMatchObject({
-      data: [],
-      nextIndex: null,
-      nextCursor: null,
-    });
+    const nothing = { data: [], nextIndex: null, nextCursor: null };
+    expect((await log.get('openings?fromIndex=14')).body).toMatchObject(nothing);
     const first = (await log.get('openings?limit=7')).body;
     const second = (await log.get(`openings?limit=7&cursor=${first.nextCursor}`)).body;
     expect([[...first.data, ...second.data], first.nextIndex]).toEqual([all.data, 9]);
-    const wrong = [
-      'fromIndex=-1',
-      'fromIndex=x',
-      'fromIndex=',
-      'fromIndex=0&limit=1001',
-      'fromIndex=0&limit=0',
-      'limit=201',
-    ];
-    for (const query of [...wrong, `fromIndex=0&cursor=${first.nextCursor}`, 'fromIndex=1&fromIndex=1'])
+    const wrong = 'fromIndex=-1 fromIndex=x fromIndex= fromIndex=0&limit=1001 fromIndex=0&limit=0 limit=201';
+    for (const query of [...wrong.split(' '), `fromIndex=0&cursor=${first.nextCursor}`, 'fromIndex=1&fromIndex=1'])
       expect([query, (await log.get(`openings?${query}`)).status]).toEqual([query, 400]);
     expect((await log.get('openings?fromIndex=999999999999999')).body.data).toEqual([]);
   });
@@ -400,8 +361,8 @@ describe('the log of an event', () => {
   test('voids a ballot by a leaf after its own, and counts it no more from that moment on', async () => {
     const { log, event, confirmed } = await pollWith(4);
     const code = confirmed[2]?.confirmationCode ?? '';
-    const results = () => account.show(`/voting-events/${event.id}/results`);
-    const votes = () => account.show(`/voting-events/${event.id}/votes`);
+    const results = () => account.of(event).show('/results');
+    const votes = () => account.of(event).show('/votes');
     expect((await results()).stats.ballots).toBe(4);
     await voidBallotOf(event, code);
     expect([(await results()).stats.ballots, (await votes()).length]).toEqual([3, 9]);
@@ -422,8 +383,8 @@ describe('the log of an event', () => {
     const { log, event, confirmed } = await pollWith(4, { ballot: { opening: 'public' } });
     const { db } = service.deps;
     const voidIt = (place: number) => voidBallotOf(event, confirmed[place]?.confirmationCode ?? '');
-    const path = `/voting-events/${event.id}`;
-    const read = (what: string) => account.show(`${path}/${what}`);
+    const own = account.of(event);
+    const read = (what: string) => own.show(`/${what}`);
     await voidIt(3);
     await finishEvent(service, event.id);
     const closed = await read('results');
@@ -441,7 +402,7 @@ describe('the log of an event', () => {
     expect(kinds).toEqual(['open', 'config', ...Array(4).fill('ballot'), 'void', 'close', 'void', 'void']);
     // Another look at the log finds nothing to do: it ends once.
     await seal(event);
-    await account.patch(path, { description: 'The minutes are at the desk.' });
+    await own.change('', { description: 'The minutes are at the desk.' });
     await seal(event);
     expect((await log.leaves()).map(({ t }) => t)).toEqual(kinds);
     expect(await listEventsToTend(db, 1)).not.toContain(event.id);
@@ -453,12 +414,9 @@ describe('the log of an event', () => {
     );
     expect(checks.filter(({ status }) => status === 'differs')).toEqual([]);
     expect(checks.find(({ check }) => check === 'close')?.status).toBe('agrees');
-    await account.patch(path, { results: { visibility: 'published' } });
-    const report = await verifyLog({
-      read: readOverHttp(`http://127.0.0.1:${service.port}`, account.vote),
-      event: event.id,
-    });
-    expect(report.checks.filter(({ status }) => status !== 'verified' && status !== 'not_asked')).toEqual([]);
+    await own.change('', { results: { visibility: 'published' } });
+    const report = await verifyOverHttp(service, event.id, account.vote);
+    expect(report.open).toEqual([]);
     expect(report.checks.map(({ name }) => name)).toContain('recount');
   });
 });

@@ -4,57 +4,39 @@ import type { Transaction } from '#src/database/client.ts';
 import { foldAllRollFigures, foldRollFigures } from '#src/results/read-stats.ts';
 import { readVoterFigures } from '#src/results/repository.ts';
 import { readTurnoutByGroup } from '#src/voters/check-roll.ts';
+import { demand, valuesOf } from '#test/harness/answers.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { standAs } from '#test/harness/genuine-rows.ts';
-import { eventually, startTestService, useService } from '#test/harness/test-service.ts';
+import { createKeyedElection, type KeyedElection } from '#test/harness/keyed-elections.ts';
+import { startTestService, untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 // Without the job that makes the steps of all events once a minute: here the tests make them.
 const service = await useService({ worker: false });
 const account = await service.account();
 
-interface Voter {
-  readonly id: string;
-  readonly email: string;
-  readonly key: string;
-}
-interface Election {
-  readonly event: TestEvent;
-  readonly voters: readonly Voter[];
-}
+type Voter = KeyedElection['voters'][0];
 
 const read = async (path: string, key = account.read) =>
   demand(await service.call('GET', path, undefined, { key }), 200);
 
 /** An open election with public live counts. @param weights of its voters, one each */
-async function createElection(weights: readonly number[], settings: object = {}): Promise<Election> {
-  const given = { type: 'election', results: { visibility: 'live' }, ...settings };
-  const event = await account.event(given);
-  const voters: Voter[] = [];
-  for (const [place, weight] of weights.entries()) {
-    const email = `voter-${place}@club.example`;
-    const body = { name: `Voter ${place}`, email, weight };
-    const { id } = await account.make(`/voting-events/${event.id}/voters`, body);
-    voters.push({ id, email, key: await giveVoterKey(service, event.id, id) });
-  }
-  return { event, voters };
-}
+const createElection = (weights: readonly number[], settings: object = {}): Promise<KeyedElection> =>
+  createKeyedElection(service, account, weights, true, { results: { visibility: 'live' }, ...settings });
+const ones = (count: number): number[] => Array(count).fill(1);
 
-async function vote({ event }: Election, { email, key }: Voter): Promise<void> {
-  await account.ballot(event, { email, voterKey: key, votes: votesFor(event) });
-}
+const vote = (event: TestEvent, { email, voterKey }: Pick<Voter, 'email' | 'voterKey'>) =>
+  account.ballot(event, { email, voterKey, votes: votesFor(event) });
 
 /** Everything that an API key can read of who voted, and how many. */
-async function look({ event }: Election) {
+async function look(event: TestEvent) {
   const base = `/voting-events/${event.id}`;
   const voters: { hasVoted: boolean; keyStatus: string }[] = await read(`${base}/voters?limit=200`);
   for (const wanted of ['none', 'sent', 'used']) {
     const listed: { keyStatus: string }[] = await read(`${base}/voters?keyStatus=${wanted}&limit=200`);
     const shown = voters.filter(({ keyStatus }) => keyStatus === wanted);
-    expect([wanted, listed.length, new Set(listed.map(({ keyStatus }) => keyStatus))]).toEqual([
-      ...[wanted, shown.length, new Set(shown.map(({ keyStatus }) => keyStatus))],
-    ]);
+    expect(valuesOf(listed, 'keyStatus'), wanted).toEqual(valuesOf(shown, 'keyStatus'));
   }
   const [organizers, publics, stats, own] = [
     await read(`${base}/results`),
@@ -78,15 +60,15 @@ const all = (waiting: boolean) => Array.from({ length: 4 }, () => ({ everyBallot
 
 describe('who voted in a secret event', () => {
   test('is shown nowhere while fewer than five wait, then of all that wait at once', async () => {
-    const election = await createElection(Array.from({ length: 12 }, () => 1));
+    const election = await createElection(ones(12));
     for (const voter of election.voters.slice(0, 4)) await vote(election, voter);
-    await service.deps.counting.disclosure.step(election.event.id);
+    await service.deps.counting.disclosure.step(election.id);
     expect(await look(election)).toEqual({
       ...{ marked: 0, used: 0, filtered: 0, notVoted: 12, stats: [0, 0] },
       ...{ organizers: 4, publics: 0, disclosure: all(true) },
     });
     for (const voter of election.voters.slice(4, 7)) await vote(election, voter);
-    await service.deps.counting.disclosure.step(election.event.id);
+    await service.deps.counting.disclosure.step(election.id);
     expect(await look(election)).toEqual({
       ...{ marked: 7, used: 7, filtered: 7, notVoted: 5, stats: [7, 7] },
       ...{ organizers: 7, publics: 7, disclosure: all(false) },
@@ -98,8 +80,8 @@ describe('who voted in a secret event', () => {
     // The step is made before ballots move, too: with the tenth ballot, so that three wait at the end.
     ['while they move into the box', { moving: true, last: 10 }],
   ])('counts for the public when five ballots wait, then all that wait, %s', async (_when, { moving, last }) => {
-    const election = await createElection(Array.from({ length: 13 }, () => 1));
-    const { id } = election.event;
+    const election = await createElection(ones(13));
+    const { id } = election;
     const seen: number[] = [];
     for (const [index, voter] of election.voters.entries()) {
       await vote(election, voter);
@@ -114,16 +96,16 @@ describe('who voted in a secret event', () => {
 
   // The figures of the voters were read while the count made the step.
   test('is whole in the first statistics after a burst of confirms', async () => {
-    const election = await createElection(Array.from({ length: 10 }, () => 1));
+    const election = await createElection(ones(10));
     for (const voter of election.voters.slice(0, 7)) await vote(election, voter);
-    const { voters, turnout, disclosure } = await read(`/voting-events/${election.event.id}/stats`);
+    const { voters, turnout, disclosure } = await read(`/voting-events/${election.id}/stats`);
     expect([voters.voted, turnout.heads, disclosure.waiting]).toEqual([7, 0.7, false]);
   });
 
   test('and what was counted is shown whole with the final result', async () => {
     const election = await createElection([1, 1, 1, 1, 1, 2]);
     await vote(election, election.voters[5] as Voter);
-    await finishEvent(service, election.event.id);
+    await finishEvent(service, election.id);
     expect(await look(election)).toMatchObject({ marked: 1, used: 1, filtered: 1, stats: [1, 2], organizers: 1 });
   });
 
@@ -140,11 +122,11 @@ describe('who voted in a secret event', () => {
 
   test('leaves a trace of whoever asks by a refused change', async () => {
     const election = await createElection([1, 1, 1, 1, 1, 1]);
-    const { id } = election.event;
+    const { id } = election;
     const [voted, other] = election.voters as [Voter, Voter];
     await vote(election, voted);
     const ask = (method: string, path: string, body?: object) =>
-      service.call(method, `/voting-events/${id}/voters${path}`, body, { key: account.write });
+      account.of(election).send(method, `/voters${path}`, body);
     const group = await account.make(`/voting-events/${id}/groups`, { name: 'South' });
     const tries = [
       await ask('PATCH', `/${voted.id}`, { weight: 2 }),
@@ -156,9 +138,8 @@ describe('who voted in a secret event', () => {
     ];
     for (const { status, body } of tries)
       expect([status, body.error.details.reason]).toEqual([409, 'event_has_ballots']);
-    const trail: { action: string; resource: string; key: object; after: object }[] = await read(
-      `/voting-events/${id}/audit`,
-    );
+    type Entry = { action: string; resource: string; key: object; after: object };
+    const trail: Entry[] = await account.of(election).show('/audit');
     const shown = trail.filter(({ action }) => action.endsWith('change_refused'));
     expect(new Set(shown.map(({ key }) => typeof key))).toEqual(new Set(['object']));
     const reason = 'event_has_ballots';
@@ -172,14 +153,12 @@ describe('who voted in a secret event', () => {
   test('moves what stats count by position as the results of the same reader do, and counts ballots exactly', async () => {
     const common = await createElection([1, 1, 1, 1, 1, 1, 1]);
     const rare = await createElection([1, 1, 1, 1, 1, 1, 7]);
-    const counted = async ({ event }: Election, key = account.read) => {
-      const { ballots, votes, byPosition } = await read(`/voting-events/${event.id}/stats`, key);
+    const counted = async ({ id }: TestEvent, key = account.read) => {
+      const { ballots, votes, byPosition } = await read(`/voting-events/${id}/stats`, key);
       return [ballots.confirmed, votes.total, byPosition[0].ballots, byPosition[0].abstentions];
     };
-    const [ofCommon, ofRare] = [
-      await createObserverKey(service, account, common.event.id),
-      await createObserverKey(service, account, rare.event.id),
-    ];
+    const ofCommon = await createObserverKey(service, account, common.id);
+    const ofRare = await createObserverKey(service, account, rare.id);
     for (const [place, shown] of [0, 0, 0, 0, 5].entries()) {
       await vote(common, common.voters[place] as Voter);
       await vote(rare, rare.voters[place] as Voter);
@@ -197,7 +176,7 @@ describe('who voted in a secret event', () => {
     ['rejected after the vote', 'rejected', true],
   ] as const)('counts as holders of a weight those who may vote alone, not those %s', async (_who, status, later) => {
     const election = await createElection([1, 1, 1, 1, 1, 1, 7, 7, 7, 7, 7]);
-    const { id } = election.event;
+    const { id } = election;
     const others = election.voters.slice(7).map((voter) => voter.id);
     const turn = () => standAs(service, id, status, sql`v.id = ANY (${sql.param(others)}::text[])`);
     if (!later) await turn();
@@ -210,22 +189,15 @@ describe('who voted in a secret event', () => {
   });
 
   test('keeps an approval by a first key back, and its webhook, until the vote is shown', async () => {
-    const election = await createElection(
-      Array.from({ length: 6 }, () => 1),
-      { voter: { selfRegistration: true, approval: 'automatic' } },
-    );
-    const { id } = election.event;
+    const election = await createElection(ones(6), { voter: { selfRegistration: true, approval: 'automatic' } });
+    const { id } = election;
     await standAs(service, id, 'pending');
     const hook = { url: 'https://hooks.example.com/none', eventTypes: ['voter.updated'] };
     const endpoint = await account.make('/webhook-endpoints', hook);
     const statuses = async (): Promise<string[]> =>
       (await read(`/voting-events/${id}/voters`)).map(({ status }: { status: string }) => status);
-    const countMessages = async (): Promise<number> => {
-      const rows = await service.query('SELECT count(*)::int AS count FROM webhook_deliveries WHERE endpoint_id = $1', [
-        endpoint.id,
-      ]);
-      return rows[0].count;
-    };
+    const messages = 'SELECT 1 FROM webhook_deliveries WHERE endpoint_id = $1';
+    const countMessages = async () => (await service.query(messages, [endpoint.id])).length;
     const figures = async () => {
       const { voters } = await read(`/voting-events/${id}/stats`);
       const { stats } = await read(`/voting-events/${id}/results`);
@@ -240,27 +212,18 @@ describe('who voted in a secret event', () => {
     expect((await read(`/voting-events/${id}/voters?status=approved`)).length).toBe(0);
     await vote(election, election.voters[4] as Voter);
     await service.deps.counting.disclosure.step(id);
-    expect((await statuses()).toSorted()).toEqual([
-      'approved',
-      'approved',
-      'approved',
-      'approved',
-      'approved',
-      'pending',
-    ]);
+    expect((await statuses()).toSorted()).toEqual([...Array(5).fill('approved'), 'pending']);
     expect(await figures()).toEqual([1, 5, 5, 6]);
-    const { ballotKeysDir = '' } = service.deps.config;
-    const worker = await startTestService({
-      ...{ databaseUrl: service.databaseUrl, secretKey: service.secretKey, ballotKeysDir },
-    });
-    expect(await eventually(async () => ((await countMessages()) === 5 ? 5 : undefined))).toBe(5);
-    await worker.stop();
+    const { databaseUrl, secretKey, deps } = service;
+    const { ballotKeysDir = '' } = deps.config;
+    await using _worker = await startTestService({ databaseUrl, secretKey, ballotKeysDir });
+    await untilTrue(async () => (await countMessages()) === 5);
   });
 
   test('keeps approvals by first keys out of the roll in the log, which has no fewer heads than ballots', async () => {
     const registered = { voter: { selfRegistration: true, approval: 'automatic' } };
     const election = await createElection([1, 1, 1, 1, 1, 1, 1], registered);
-    const { id } = election.event;
+    const { id } = election;
     const [known] = election.voters;
     await standAs(service, id, 'pending', sql`v.id <> ${known?.id}`);
     const log = new LogReader(service, id, account.vote);
@@ -270,9 +233,7 @@ describe('who voted in a secret event', () => {
     expect((await log.leaves())[0]?.['roll']).toEqual({ heads: 1, weight: '1' });
     // Three use their first key. A change by hand asks for a leaf: it must not count them.
     for (const voter of election.voters.slice(1, 4)) await vote(election, voter);
-    const path = `/voting-events/${id}/voters/${known?.id}`;
-    const email = { email: 'another@club.example' };
-    await account.change(path, email);
+    await account.change(`/voting-events/${id}/voters/${known?.id}`, { email: 'another@club.example' });
     await sealBallots(service, id, 5);
     expect(await rolls()).toEqual([{ heads: 1, weight: '1' }]);
     // Sealed all the same, as after 24 hours: the ballots are seen, and the roll holds them.
@@ -286,13 +247,13 @@ describe('who voted in a secret event', () => {
   });
 
   test('is never a smaller group when confirms and steps race', async () => {
-    const election = await createElection(Array.from({ length: 40 }, () => 1));
+    const election = await createElection(ones(40));
     const seen = new Set<number>();
     let voting = true;
     const watching = (async () => {
       while (voting) {
-        await service.deps.counting.disclosure.step(election.event.id);
-        seen.add((await read(`/voting-events/${election.event.id}/voters?voted=true&limit=200`)).length);
+        await service.deps.counting.disclosure.step(election.id);
+        seen.add((await read(`/voting-events/${election.id}/voters?voted=true&limit=200`)).length);
       }
     })();
     for (let from = 0; from < 40; from += 8)
@@ -351,7 +312,7 @@ async function rowsRead(tx: Transaction): Promise<number> {
 }
 
 const voteAs = async (event: TestEvent, id: string, email: string) =>
-  vote({ event, voters: [] }, { id, email, key: await giveVoterKey(service, event.id, id) });
+  vote(event, { email, voterKey: await giveVoterKey(service, event.id, id) });
 
 describe('the figures of a roll', () => {
   test('are what a plain count gives, after every kind of change of an election’s roll', async () => {

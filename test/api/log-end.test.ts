@@ -3,63 +3,55 @@ import { checkLog } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
-import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, sealBallots, type TestEvent, tendLog, votesFor } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/answers.ts';
+import { createObserverKey, LogReader, verifyOverHttp } from '#test/harness/ballot-log.ts';
+import { finishEvent, sealBallots, type TestEvent, tendLog, votePolls, votesFor } from '#test/harness/elections.ts';
 import { createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
-import { readOverHttp } from '../../verifier/read-service.ts';
-import { verifyLog } from '../../verifier/verify-log.ts';
 
 // No end of an event counts before its log says it.
 
 const DAY_MS = 86_400_000;
 const DUE_MS = DAY_MS + 900_000;
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
 const service = await useService({ worker: false });
 const account = await service.account();
 
 async function openPoll(settings: Readonly<Record<string, unknown>> = {}): Promise<TestEvent> {
-  const event = await account.event(settings, PLAN);
-  const [position] = event.positions;
-  for (const candidateId of position?.candidates ?? [])
-    await account.votePoll(event, [{ positionId: position?.id, candidateId }]);
-  await sealBallots(service, event.id, 1);
+  const event = await account.event(settings);
+  await votePolls(service, account, event, 2);
   return event;
 }
 
-const change = (event: TestEvent, body: object) => account.patch(`/voting-events/${event.id}`, body);
+const change = (event: TestEvent, body: object) => account.of(event).change('', body);
 const leavesOf = (event: TestEvent) => new LogReader(service, event.id, account.vote).leaves();
 const setBySql = (event: TestEvent, end: string) =>
-  service.deps.db.$client.query(`UPDATE voting_events SET ${end}, paper_version = paper_version + 1 WHERE id = $1`, [
-    event.id,
-  ]);
+  service.query(`UPDATE voting_events SET ${end}, paper_version = paper_version + 1 WHERE id = $1`, [event.id]);
 
 test('each change of the end stands in the log with the answer to it: a later one, a close, and its undoing', async () => {
   const endsAt = Date.now() + DAY_MS;
   const event = await openPoll({ endsAt });
   expect((await leavesOf(event))[0]).toMatchObject({ t: 'open', v: 2, end: endsAt, closeDue: endsAt + DUE_MS });
   const later = endsAt + DAY_MS;
-  demand(await change(event, { endsAt: later }), 200);
+  await change(event, { endsAt: later });
   expect((await leavesOf(event)).at(-1)).toMatchObject({
     ...{ t: 'config', v: 2, end: later, closeDue: later + DUE_MS, confirmed: 2, seq: 1 },
   });
-  demand(await change(event, { endsAt: null }), 200);
+  await change(event, { endsAt: null });
   expect((await leavesOf(event)).at(-1)).toMatchObject({ t: 'config', end: null, closeDue: null, seq: 2 });
-  demand(await change(event, { status: 'closed' }), 200);
+  await change(event, { status: 'closed' });
   const closed = (await leavesOf(event)).at(-1);
   expect(closed).toMatchObject({ t: 'config', closeDue: Number(closed?.['end']) + DUE_MS, seq: 3 });
   expect(Math.abs(Number(closed?.['end']) - Date.now())).toBeLessThan(60_000);
-  demand(await change(event, { status: 'open' }), 200);
+  await change(event, { status: 'open' });
   expect((await leavesOf(event)).at(-1)).toMatchObject({ t: 'config', end: null, closeDue: null, seq: 4 });
   // What is no change of the end, or sent back as it is, writes none.
   const { length } = await leavesOf(event);
-  demand(await change(event, { endsAt: null, description: 'As it was' }), 200);
+  await change(event, { endsAt: null, description: 'As it was' });
   expect((await leavesOf(event)).length).toBe(length);
-  const read = readOverHttp(`http://127.0.0.1:${service.port}`, await createObserverKey(service, account, event.id));
-  const { checks } = await verifyLog({ read, event: event.id });
+  const { checks } = await verifyOverHttp(service, event.id, await createObserverKey(service, account, event.id));
   expect(checks.filter(({ status }) => status === 'failed')).toEqual([]);
   expect(await checkLog(service.deps, event.id)).toBeUndefined();
 });
@@ -71,16 +63,16 @@ test('a change of the end that finds the log held is refused as busy, and leaves
   try {
     await client.query('BEGIN');
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`seal ${event.id}`]);
-    const { status, body, headers } = await change(event, { status: 'closed' });
+    const { status, body, headers } = await account.of(event).patch('', { status: 'closed' });
     expect([status, body.error.details.reason, Number(headers.get('retry-after')) > 0]).toEqual([409, 'busy', true]);
-    demand(await change(event, { title: 'What takes no lock of the log' }), 200);
+    await change(event, { title: 'What takes no lock of the log' });
   } finally {
     await client.query('ROLLBACK');
     client.release();
   }
   expect((await leavesOf(event)).length).toBe(before);
   expect(await account.show(`/voting-events/${event.id}`)).toMatchObject({ status: 'open' });
-  demand(await change(event, { status: 'closed' }), 200);
+  await change(event, { status: 'closed' });
 });
 
 test.each([
@@ -93,16 +85,11 @@ test.each([
     const before = await leavesOf(event);
     await setBySql(event, end);
     await expect(tendLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
-    expect(await account.show(`/voting-events/${event.id}`)).toMatchObject({
-      status: 'open',
-      endsAt: before[0]?.['end'],
-    });
+    expect(await account.of(event).show('')).toMatchObject({ status: 'open', endsAt: before[0]?.['end'] });
     expect(await checkLog(service.deps, event.id)).toBeUndefined();
     expect(await leavesOf(event)).toEqual(before);
-    const results = await account.get(`/voting-events/${event.id}/results`);
-    expect(results.body.data).toMatchObject({ final: false, disputed: true });
-    const read = readOverHttp(`http://127.0.0.1:${service.port}`, account.vote);
-    expect((await verifyLog({ read, event: event.id })).verified).toBe('no');
+    expect(await account.of(event).show('/results')).toMatchObject({ final: false, disputed: true });
+    expect((await verifyOverHttp(service, event.id, account.vote)).verified).toBe('no');
   },
 );
 
@@ -125,11 +112,11 @@ test('an election whose log another process holds is closed by the next turn tha
   const seal = sealDeps(service.deps);
   try {
     // A turn that counted now would close beside the holder, who lets go meanwhile.
-    await sequenceLog(
-      { ...seal, countFinally: (...given) => release().then(() => seal.countFinally(...given)) },
-      election.id,
-      1,
-    );
+    const meeting: typeof seal = {
+      ...seal,
+      countFinally: (...given) => release().then(() => seal.countFinally(...given)),
+    };
+    await sequenceLog(meeting, election.id, 1);
     expect(await kinds(election)).toEqual(['open', 'ballot', 'config']);
   } finally {
     await release();
@@ -155,14 +142,12 @@ async function become(event: { readonly id: string }, type: string): Promise<voi
 
 async function requireRight(event: KeyedElection, ballots: number, isFinished = false): Promise<void> {
   if (!isFinished) await finishEvent(service, event.id);
-  const path = `/voting-events/${event.id}`;
-  await account.change(path, { results: { visibility: 'published' } });
-  const results = await account.show(`${path}/results`);
+  await change(event, { results: { visibility: 'published' } });
+  const results = await account.of(event).show('/results');
   expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots } });
   expect(await checkLog(service.deps, event.id)).toBeUndefined();
   const key = await createObserverKey(service, account, event.id);
-  const report = await verifyLog({ read: readOverHttp(`http://127.0.0.1:${service.port}`, key), event: event.id });
-  expect(report.checks.filter(({ status }) => status !== 'verified' && status !== 'not_asked')).toEqual([]);
+  expect((await verifyOverHttp(service, event.id, key)).open).toEqual([]);
 }
 
 const kinds = async (event: TestEvent) => (await leavesOf(event)).map(({ t, heads }) => (t === 'roll' ? heads : t));

@@ -6,9 +6,9 @@ import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { LEAST_WHILE_OPEN } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
-import { LogReader } from '#test/harness/ballot-log.ts';
+import { demand } from '#test/harness/answers.ts';
+import { LogReader, verifyOverHttp } from '#test/harness/ballot-log.ts';
 import {
-  demand,
   finishEvent,
   PLURALITY,
   sealBallots,
@@ -19,9 +19,7 @@ import {
 } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
 import { openLogPromise } from '#test/harness/read-log-proofs.ts';
-import { eventually, type TestService, useService } from '#test/harness/test-service.ts';
-import { readOverHttp } from '../../verifier/read-service.ts';
-import { verifyLog } from '../../verifier/verify-log.ts';
+import { type TestService, untilTrue, useService } from '#test/harness/test-service.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -29,7 +27,6 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const service = await useService();
 const account = await service.account();
 
-const openEvent = (settings: Readonly<Record<string, unknown>> = {}) => account.event(settings);
 const logOf = ({ id }: TestEvent) => new LogReader(service, id, account.vote);
 
 async function cast(event: TestEvent): Promise<string> {
@@ -48,7 +45,7 @@ const confirmNew = async (event: TestEvent, ballots = 1): Promise<void> => {
 const promisedBy = async (event: TestEvent, logPromise: string): Promise<number> =>
   openLogPromise(logPromise, await logOf(event).verifier()).untilMs;
 
-const moveEnd = ({ id }: TestEvent, endsAt: number | null) => account.change(`/voting-events/${id}`, { endsAt });
+const moveEnd = (event: TestEvent, endsAt: number | null) => account.of(event).change('', { endsAt });
 
 const tend = ({ id }: TestEvent) => tendLog(sealDeps(service.deps), id, LEAST_WHILE_OPEN);
 
@@ -57,9 +54,9 @@ const isListed = async ({ id }: TestEvent): Promise<boolean> =>
 
 /** Tends the log until nothing is left to do: a job may be at it at the same moment. */
 const tendAll = (event: TestEvent) =>
-  eventually(async () => {
+  untilTrue(async () => {
     await tend(event);
-    return (await isListed(event)) ? undefined : true;
+    return !(await isListed(event));
   });
 
 const waiting = async ({ id }: TestEvent): Promise<number> =>
@@ -72,7 +69,7 @@ const letTimePass = ({ id }: TestEvent, ms: number) =>
 describe('the promise of a confirm', () => {
   test('names a day after the end and its 15 minutes, as the end stood at the confirm', async () => {
     const endsAt = Date.now() + 3 * DAY_MS;
-    const event = await openEvent({ endsAt });
+    const event = await account.event({ endsAt });
     const [early, late] = [await cast(event), await cast(event)];
     const first = await confirm(event, early);
     expect(await promisedBy(event, first.logPromise)).toBe(endsAt + 15 * MINUTE_MS + DAY_MS);
@@ -86,7 +83,7 @@ describe('the promise of a confirm', () => {
   });
 
   test('names two days after the confirm where the event has no end, and the same date ever after', async () => {
-    const event = await openEvent();
+    const event = await account.event();
     const code = await cast(event);
     const confirmed = await confirm(event, code);
     const until = await promisedBy(event, confirmed.logPromise);
@@ -98,28 +95,24 @@ describe('the promise of a confirm', () => {
   });
 
   test('goes by the end that stands in the database, also in a process that has read an earlier one', async () => {
-    const other = await service.another();
-    try {
-      for (let round = 1; round <= 5; round += 1) {
-        const event = await openEvent({ endsAt: Date.now() + DAY_MS });
-        const code = await cast(event);
-        const path = `/public/voting-events/${event.id}`;
-        demand(await other.call('GET', path, undefined, { key: account.vote }), 200);
-        const endsAt = Date.now() + (round + 1) * DAY_MS;
-        // No notice of the change has reached the other process yet.
-        await setEvent(service, event.id, sql`ends_at = ${endsAt}`);
-        const { logPromise } = await confirm(event, code, other);
-        expect(await promisedBy(event, logPromise)).toBe(endsAt + 15 * MINUTE_MS + DAY_MS);
-      }
-    } finally {
-      await other.stop();
+    await using other = await service.another();
+    for (let round = 1; round <= 5; round += 1) {
+      const event = await account.event({ endsAt: Date.now() + DAY_MS });
+      const code = await cast(event);
+      const path = `/public/voting-events/${event.id}`;
+      demand(await other.call('GET', path, undefined, { key: account.vote }), 200);
+      const endsAt = Date.now() + (round + 1) * DAY_MS;
+      // No notice of the change has reached the other process yet.
+      await setEvent(service, event.id, sql`ends_at = ${endsAt}`);
+      const { logPromise } = await confirm(event, code, other);
+      expect(await promisedBy(event, logPromise)).toBe(endsAt + 15 * MINUTE_MS + DAY_MS);
     }
   });
 });
 
 describe('ballots that wait for others', () => {
   test('are sealed 24 hours after the confirm in an event without an end, however few they are', async () => {
-    const event = await openEvent();
+    const event = await account.event();
     await confirmNew(event, 2);
     await tendAll(event);
     await letTimePass(event, DAY_MS - MINUTE_MS);
@@ -137,7 +130,7 @@ describe('ballots that wait for others', () => {
   test('are sealed when they were first promised to be, though the end was moved to later', async () => {
     const endsAt = Date.now() + DAY_MS;
     for (const later of [endsAt + 30 * DAY_MS, null]) {
-      const event = await openEvent({ endsAt });
+      const event = await account.event({ endsAt });
       await confirmNew(event);
       await moveEnd(event, later);
       await letTimePass(event, DAY_MS);
@@ -152,17 +145,12 @@ describe('ballots that wait for others', () => {
   test('of an election that is sealed once are sealed earlier only when a promise asks for it', async () => {
     const endsAt = Date.now() + DAY_MS;
     const event = await account.event({ type: 'election' }, PLURALITY, false);
-    const path = `/voting-events/${event.id}`;
-    await account.make(`${path}/voters`, { name: 'A voter', voterId: 'V-1' });
-    await account.change(path, { status: 'open', endsAt });
+    await account.of(event).make('/voters', { name: 'A voter', voterId: 'V-1' });
+    await account.of(event).change('', { status: 'open', endsAt });
     await tendAll(event);
     const box = 'voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, due_at';
-    await service.query(`INSERT INTO ballot_queue (${box}) VALUES ($1, 'bal_1', $2, '', 1000000, $2, $3, $4)`, [
-      event.id,
-      Buffer.alloc(32),
-      Buffer.alloc(6),
-      endsAt + 15 * MINUTE_MS,
-    ]);
+    const ballot = [event.id, Buffer.alloc(32), Buffer.alloc(6), endsAt + 15 * MINUTE_MS];
+    await service.query(`INSERT INTO ballot_queue (${box}) VALUES ($1, 'bal_1', $2, '', 1000000, $2, $3, $4)`, ballot);
     await tendAll(event);
     expect([await isListed(event), await waiting(event)]).toEqual([false, 1]);
     await letTimePass(event, 2 * DAY_MS);
@@ -172,20 +160,8 @@ describe('ballots that wait for others', () => {
 
 describe('the signed head', () => {
   const confirmedOf = async (event: TestEvent) => (await logOf(event).checkpoint()).confirmed;
-  /** As its owner may write to the database: without the guards. */
-  const behindTheGuards = async (statement: string, event: TestEvent) => {
-    const client = await service.deps.db.$client.connect();
-    try {
-      await client.query("SET session_replication_role = 'replica'");
-      await client.query(statement, [event.id]);
-      await client.query("SET session_replication_role = 'origin'");
-    } finally {
-      client.release();
-    }
-  };
-
   test('counts every confirmed ballot, sealed or not, and is renewed while the count changes', async () => {
-    const event = await openEvent();
+    const event = await account.event();
     await tendAll(event);
     expect(await confirmedOf(event)).toBe(0);
     const sizes = new Set<number>();
@@ -203,7 +179,7 @@ describe('the signed head', () => {
   });
 
   test('is well in the eyes of a check during which ballots are confirmed, sealed and signed for', async () => {
-    const event = await openEvent();
+    const event = await account.event();
     await confirmNew(event, 3);
     await tendAll(event);
     const { checkpoints } = service.deps;
@@ -219,27 +195,24 @@ describe('the signed head', () => {
   });
 
   test('shows that ballots which waited are gone: to the sequencer, the check, and a reader with an earlier one', async () => {
-    const event = await openEvent();
+    const event = await account.event();
     await confirmNew(event, 3);
     await tendAll(event);
     const log = logOf(event);
     const since = String((await log.get('checkpoint')).body);
-    await behindTheGuards(
-      'DELETE FROM ballot_queue WHERE voting_event_id = $1 AND id < (SELECT max(id) FROM ballot_queue)',
-      event,
-    );
+    const most = 'DELETE FROM ballot_queue WHERE voting_event_id = $1 AND id < (SELECT max(id) FROM ballot_queue)';
+    await service.behindTheGuards([most, [event.id]]);
     expect(await waiting(event)).toBeLessThan(3);
     await expect(tend(event)).rejects.toThrow(LogSetBack);
     expect(await checkLog(service.deps, event.id)).toMatch('the log was signed with more ballots than there are');
     // Who holds the signing key, too, and signs what is left.
-    await behindTheGuards('UPDATE ballot_logs SET confirmed = 0 WHERE voting_event_id = $1', event);
+    await service.behindTheGuards(['UPDATE ballot_logs SET confirmed = 0 WHERE voting_event_id = $1', [event.id]]);
     await expect(tend(event)).rejects.toThrow(LogSetBack);
     const { logKey } = service.deps;
     const head = await log.checkpoint();
     const note = signCheckpoint({ ...head, confirmed: 1 }, logKey);
     await service.query('UPDATE ballot_logs SET note = $2 WHERE voting_event_id = $1', [event.id, note]);
-    const read = readOverHttp(`http://127.0.0.1:${service.port}`, account.vote);
-    const { checks } = await verifyLog({ read, event: event.id, since });
+    const { checks } = await verifyOverHttp(service, event.id, account.vote, since);
     expect(checks.at(-1)).toMatchObject({ name: 'confirmed', status: 'failed' });
   });
 });

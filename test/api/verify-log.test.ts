@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sealDeps } from '#src/work.ts';
+import { valuesOf } from '#test/harness/answers.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { finishEvent, sealBallots, type TestEvent, tendLog } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
@@ -71,18 +72,6 @@ test('a ballot with fewer choices is right where a candidate had withdrawn when 
   });
 });
 
-/** Changes the database as its owner can: without the guards. */
-async function behindTheGuards(...statements: [string, unknown[]][]): Promise<void> {
-  const client = await service.deps.db.$client.connect();
-  try {
-    await client.query("SET session_replication_role = 'replica'");
-    for (const [statement, values] of statements) await client.query(statement, values);
-    await client.query("SET session_replication_role = 'origin'");
-  } finally {
-    client.release();
-  }
-}
-
 describe('the verifier, run against the service', () => {
   test('verifies a finished event with every method, from key to recount; the operator’s command runs the same', async () => {
     const { event, key } = await pollWith(9, true);
@@ -92,23 +81,12 @@ describe('the verifier, run against the service', () => {
       first.report.checks.map(({ name, status }: { name: string; status: string }) => `${name} ${status}`),
     ).toEqual([
       ...['key verified', 'signature verified', 'leaves verified', 'root verified', 'consistency not_asked'],
-      ...[
-        'confirmed verified',
-        'your ballot not_asked',
-        'promise kept not_asked',
-        'witnesses not_asked',
-        'not disputed verified',
-        'configurations verified',
-      ],
+      ...['confirmed verified', 'your ballot not_asked', 'promise kept not_asked', 'witnesses not_asked'],
+      ...['not disputed verified', 'configurations verified'],
       ...['close verified', 'openings verified', 'weight verified', 'recount verified'],
     ]);
-    const again = await runVerifier(
-      service.port,
-      event.id,
-      key,
-      ['--since', path.join(folder, 'first.txt')],
-      'src/cli.ts',
-    );
+    const since = ['--since', path.join(folder, 'first.txt')];
+    const again = await runVerifier(service.port, event.id, key, since, 'src/cli.ts');
     expect(again).toMatchObject({ code: 0, report: { verified: 'yes' } });
     expect(again.report.checks.some(({ name }: { name: string }) => name === 'consistency')).toBe(true);
   });
@@ -126,22 +104,16 @@ describe('the verifier, run against the service', () => {
 
   test('finds a ballot that was changed in the database, and one whose leaf was changed with it', async () => {
     const { event, key } = await pollWith(5, true);
-    const rows = await service.query<{ entries: Buffer }>(
-      'SELECT entries FROM sealed_ballots($1) WHERE leaf_index = 2',
-      [event.id],
-    );
-    await behindTheGuards([changeItem('entries'), [event.id, 1, rows[0]?.entries]]);
+    const next = 'SELECT entries FROM sealed_ballots($1) WHERE leaf_index = 2';
+    const [row] = await service.query<{ entries: Buffer }>(next, [event.id]);
+    await service.behindTheGuards([changeItem('entries'), [event.id, 1, row?.entries]]);
     // A process that counts for the first time: the one before goes on from what it counted before the change.
-    const fresh = await service.another();
+    await using fresh = await service.another();
     const changed = await runVerifier(fresh.port, event.id, key);
-    await fresh.stop();
     const failed = changed.report.checks.filter(({ status }: { status: string }) => status === 'failed');
-    expect([changed.code, failed.map(({ name }: { name: string }) => name)]).toEqual([
-      1,
-      ['not disputed', 'close', 'openings'],
-    ]);
+    expect([changed.code, valuesOf(failed, 'name')]).toEqual([1, ['not disputed', 'close', 'openings']]);
     expect(await checkLog(service.deps, event.id)).toBe('the ballot at 1 is not the one in the log');
-    await behindTheGuards([
+    await service.behindTheGuards([
       'UPDATE log_leaves a SET data = b.data FROM log_leaves b WHERE a.voting_event_id = $1 AND a.leaf_index = 1 AND b.voting_event_id = $1 AND b.leaf_index = 2',
       [event.id],
     ]);
@@ -152,10 +124,8 @@ describe('the verifier, run against the service', () => {
   test('ends with 3 where the service cannot be read, and with 2 for wrong usage', async () => {
     const { event, key } = await pollWith(0, false);
     expect(await verify(event, 'vok_wrong')).toMatchObject({ code: 3, report: { verified: 'partial' } });
-    expect(await verify({ ...event, id: 'evt_unknown' }, key)).toMatchObject({
-      code: 3,
-      report: { verified: 'partial' },
-    });
+    const unknown = await verify({ ...event, id: 'evt_unknown' }, key);
+    expect(unknown).toMatchObject({ code: 3, report: { verified: 'partial' } });
     expect((await verify(event, key, '--wrong')).code).toBe(2);
   });
 });
@@ -163,21 +133,13 @@ describe('the verifier, run against the service', () => {
 describe('a stored log', () => {
   test('refuses every change and removal, of leaves, tiles, checkpoints, ballots and its head', async () => {
     const { event } = await pollWith(3, true);
+    const tables = ['log_leaves', 'log_checkpoints', 'ballot_blocks'];
     const refused = [
-      "UPDATE log_leaves SET data = ''",
-      'DELETE FROM log_leaves',
-      'TRUNCATE log_leaves',
-      'UPDATE log_checkpoints SET size = size + 1',
-      'DELETE FROM log_checkpoints',
-      'TRUNCATE log_checkpoints',
-      "UPDATE ballot_blocks SET weights = '{2}'",
-      'UPDATE ballot_blocks SET salts = $1',
-      "UPDATE ballot_blocks SET entries = entries || '\\x00'",
-      'DELETE FROM ballot_blocks',
-      'TRUNCATE ballot_blocks',
-      'UPDATE ballot_logs SET size = size - 1',
-      "UPDATE ballot_logs SET frontier = ''",
-      'DELETE FROM ballot_logs',
+      ...tables.flatMap((table) => [`DELETE FROM ${table}`, `TRUNCATE ${table}`]),
+      ...["UPDATE log_leaves SET data = ''", 'UPDATE log_checkpoints SET size = size + 1'],
+      ...["UPDATE ballot_blocks SET weights = '{2}'", 'UPDATE ballot_blocks SET salts = $1'],
+      ...["UPDATE ballot_blocks SET entries = entries || '\\x00'", 'UPDATE ballot_logs SET size = size - 1'],
+      ...["UPDATE ballot_logs SET frontier = ''", 'DELETE FROM ballot_logs'],
     ];
     for (const statement of refused) {
       const answer = service.deps.db.$client.query(statement, statement.includes('$1') ? [Buffer.alloc(32)] : []);
@@ -188,20 +150,16 @@ describe('a stored log', () => {
 
   test('goes with its event when the organizer deletes it, and only then', async () => {
     const { event } = await pollWith(3, false);
-    const deleted = await service.call('DELETE', `/voting-events/${event.id}?force=true`, undefined, {
-      key: account.write,
-    });
-    expect(deleted.status).toBe(204);
+    expect((await account.of(event).delete('?force=true')).status).toBe(204);
     // Its rows go in the background, in pieces.
-    await untilTrue(
-      async () => (await service.query('SELECT 1 FROM log_leaves WHERE voting_event_id = $1', [event.id])).length === 0,
-    );
+    const leaves = 'SELECT 1 FROM log_leaves WHERE voting_event_id = $1';
+    await untilTrue(async () => (await service.query(leaves, [event.id])).length === 0);
   });
 
   test('is checked by a job, and finds what an observer would', async () => {
     const { event } = await pollWith(3, false);
     expect(await checkLog(service.deps, event.id)).toBeUndefined();
-    await behindTheGuards(['DELETE FROM ballot_blocks WHERE voting_event_id = $1', [event.id]]);
+    await service.behindTheGuards(['DELETE FROM ballot_blocks WHERE voting_event_id = $1', [event.id]]);
     expect(await checkLog(service.deps, event.id)).toBe('the ballot at 1 is missing in the box');
   });
 
@@ -219,7 +177,7 @@ describe('a stored log', () => {
     await sealBallots(service, event.id);
     const later = path.join(folder, 'later.txt');
     writeFileSync(later, String((await log.get('checkpoint')).body));
-    await behindTheGuards(
+    await service.behindTheGuards(
       ...tables.flatMap((table): [string, unknown[]][] => [
         [`DELETE FROM ${table} WHERE voting_event_id = $1`, [event.id]],
         [`INSERT INTO ${table} SELECT * FROM backup_${table}`, []],
