@@ -5,24 +5,23 @@ import { rollCopies } from '#src/voters/tables.ts';
 import { tagOfEvent } from '#src/voting-events/event-tag.ts';
 import { COPY_RUNNING } from '#src/voting-events/opening.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { demand, PLURALITY, type TestEvent } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/answers.ts';
+import { PLURALITY, type TestEvent } from '#test/harness/elections.ts';
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
-import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 
 const { service } = await usePaidService();
 const account = await service.account();
 
-const call = (method: string, path: string, body?: object, owner = account): Promise<TestAnswer> =>
-  service.call(method, `/voting-events${path}`, body, { key: owner.write });
-const list = async (id: string, what: string, owner = account) =>
-  demand(await call('GET', `/${id}/${what}`, undefined, owner), 200);
-const copied = (id: string, owner = account) =>
-  eventually(async () => {
-    const rows = await service.query('SELECT 1 FROM roll_copies WHERE voting_event_id = $1', [id]);
-    return rows.length === 0 ? demand(await call('GET', `/${id}`, undefined, owner), 200) : undefined;
-  });
+const { of } = account;
+/** The copy, once its voters are there. */
+async function copied({ id }: { readonly id: string }, owner = account) {
+  const running = 'SELECT 1 FROM roll_copies WHERE voting_event_id = $1';
+  await untilTrue(async () => (await service.query(running, [id])).length === 0);
+  return owner.of({ id }).show('');
+}
 
 /** What is the same in a copy: everything but IDs and times. */
 function withoutNames(rows: readonly Record<string, unknown>[], names: ReadonlyMap<unknown, string>) {
@@ -43,14 +42,14 @@ async function createFull(owner = account): Promise<TestEvent> {
     log: { open: true },
     logoUrl: 'https://club.example/logo.png',
   };
-  const { id, code } = demand(await call('POST', '', settings, owner), 201);
-  const south = demand(await call('POST', `/${id}/groups`, { name: 'South', description: 'The south' }, owner), 201).id;
+  const { id, code } = await owner.make('/voting-events', settings);
+  const south = (await owner.of({ id }).make('/groups', { name: 'South', description: 'The south' })).id;
   const positions: { id: string; candidates: string[] }[] = [];
   for (const body of [
     { title: 'Chair', votingMethod: 'ranked_choice', seats: 2, sortOrder: 7 },
     { title: 'Marks', votingMethod: 'score', scoreMin: -2, scoreMax: 3, groupId: south },
   ]) {
-    const position = demand(await call('POST', `/${id}/positions`, body, owner), 201).id;
+    const position = (await owner.of({ id }).make('/positions', body)).id;
     positions.push({ id: position, candidates: [] });
   }
   const both = positions.map((position) => position.id);
@@ -61,15 +60,15 @@ async function createFull(owner = account): Promise<TestEvent> {
       groupId: index === 0 ? south : null,
       description: `${name}!`,
     };
-    demand(await call('POST', `/${id}/candidates`, body, owner), 201);
+    await owner.of({ id }).make('/candidates', body);
   }
-  demand(await call('POST', `/${id}/sponsors`, { name: 'Library', tier: 'gold', sortOrder: 3 }, owner), 201);
+  await owner.of({ id }).make('/sponsors', { name: 'Library', tier: 'gold', sortOrder: 3 });
   const voters = [
     { name: 'V1', email: 'v1@club.example', groupId: south, weight: 2.5 },
     { name: 'V2', voterId: 'M-2', status: 'rejected' },
     { name: 'V3', email: 'v3@club.example' },
   ];
-  demand(await call('POST', `/${id}/voters/batch`, { voters }, owner), 201);
+  await owner.of({ id }).make('/voters/batch', { voters });
   return { id, code, positions };
 }
 
@@ -77,9 +76,9 @@ describe('a copy of an event', () => {
   test('is a draft with a new code and the same settings, groups, positions, candidates and sponsors', async () => {
     const source = await createFull();
     await account.page(source, 'register/voter', { name: 'R', email: 'r@club.example' });
-    demand(await call('PATCH', `/${source.id}`, { status: 'open', endsAt: Date.now() + 3_600_000 }), 200);
-    const before = demand(await call('GET', `/${source.id}`), 200);
-    const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: false }), 201);
+    await of(source).change('', { status: 'open', endsAt: Date.now() + 3_600_000 });
+    const before = await of(source).show('');
+    const copy = await of(source).make('/copy', { title: 'Second', withVoters: false });
     expect(copy).toEqual({
       ...before,
       missing: [],
@@ -89,7 +88,7 @@ describe('a copy of an event', () => {
     expect([copy.id, copy.code]).not.toEqual([before.id, before.code]);
     const names = new Map<unknown, string>();
     for (const what of ['groups', 'positions', 'candidates', 'sponsors']) {
-      const [old, own] = [await list(source.id, what), await list(copy.id, what)];
+      const [old, own] = [await of(source).show(`/${what}`), await of(copy).show(`/${what}`)];
       old.forEach(({ id }: { id: string }, index: number) => {
         names.set(id, `${what} ${index}`);
         names.set(own[index]?.id, `${what} ${index}`);
@@ -97,45 +96,45 @@ describe('a copy of an event', () => {
       expect(withoutNames(own, names)).toEqual(withoutNames(old, names));
       expect(new Set([...old, ...own].map(({ id }: { id: string }) => id)).size).toBe(old.length * 2);
     }
-    expect(await list(copy.id, 'voters')).toEqual([]);
+    expect(await of(copy).show('/voters')).toEqual([]);
     // It lives on its own.
-    const more = { name: 'Dan', positionIds: [(await list(copy.id, 'positions'))[0].id] };
-    demand(await call('POST', `/${copy.id}/candidates`, more), 201);
-    demand(await call('PATCH', `/${copy.id}`, { status: 'open' }), 200);
-    expect(await list(source.id, 'candidates')).toHaveLength(3);
-    const audit = demand(await call('GET', `/${copy.id}/audit?action=voting_event.created`), 200);
+    const more = { name: 'Dan', positionIds: [(await of(copy).show('/positions'))[0].id] };
+    await of(copy).make('/candidates', more);
+    await of(copy).change('', { status: 'open' });
+    expect(await of(source).show('/candidates')).toHaveLength(3);
+    const audit = await of(copy).show('/audit?action=voting_event.created');
     expect(audit).toHaveLength(1);
   });
 
   test('gets the voters in the background, with their groups, and opens once all are there', async () => {
     const source = await createFull();
     const rows = Array.from({ length: 1_100 }, (_, index) => ({ name: `W${index}`, email: `w${index}@club.example` }));
-    demand(await call('POST', `/${source.id}/voters/import`, { mode: 'all', voters: rows }), 200);
-    demand(await call('PATCH', `/${source.id}`, { startsAt: Date.now() + 3_600_000 }), 200);
+    demand(await of(source).post('/voters/import', { mode: 'all', voters: rows }), 200);
+    await of(source).change('', { startsAt: Date.now() + 3_600_000 });
     demand(await account.page(source, 'register/voter', { name: 'R', email: 'r@club.example' }), 201);
-    const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: true }), 201);
+    const copy = await of(source).make('/copy', { title: 'Second', withVoters: true });
     expect(copy.copy).toEqual({ total: 1_103, done: 0 });
-    const done = await copied(copy.id);
+    const done = await copied(copy);
     expect(done.copy).toEqual({ total: 1_103, done: 1_103 });
-    const own = demand(await call('GET', `/${copy.id}/voters?limit=200`), 200);
-    const [group] = await list(copy.id, 'groups');
+    const own = await of(copy).show('/voters?limit=200');
+    const [group] = await of(copy).show('/groups');
     expect(own.slice(0, 3)).toMatchObject([
       { name: 'V1', email: 'v1@club.example', groupId: group.id, weight: 2.5, status: 'approved', keyStatus: 'none' },
       { name: 'V2', voterId: 'M-2', status: 'rejected' },
       { name: 'V3', groupId: null },
     ]);
-    expect(demand(await call('GET', `/${copy.id}/stats`), 200).voters.total).toBe(1_103);
+    expect((await of(copy).show('/stats')).voters.total).toBe(1_103);
     // A registrant who waits stays behind.
-    expect(demand(await call('GET', `/${copy.id}/voters?search=r@club.example`), 200)).toEqual([]);
-    demand(await call('PATCH', `/${copy.id}`, { status: 'open' }), 200);
+    expect(await of(copy).show('/voters?search=r@club.example')).toEqual([]);
+    await of(copy).change('', { status: 'open' });
   });
 
   test('gets all voters of an event that is deleted meanwhile, which go once it has them', {
     timeout: 300_000,
   }, async () => {
     const source = await createFull();
-    const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: true }), 201);
-    await copied(copy.id);
+    const copy = await of(source).make('/copy', { title: 'Second', withVoters: true });
+    await copied(copy);
     const { $client } = service.deps.db;
     // As far as the job has come when the source is deleted: nowhere.
     await $client.query('DELETE FROM voters WHERE voting_event_id = $1', [copy.id]);
@@ -150,11 +149,11 @@ describe('a copy of an event', () => {
       `UPDATE voting_events SET copy_done = 0, copy_total = 3, copy_until = $2, tag = $3 WHERE id = $1`,
       [copy.id, until.copyUntil, tag],
     );
-    const second = await call('POST', `/${copy.id}/copy`, { title: 'Third', withVoters: true });
+    const second = await of(copy).post('/copy', { title: 'Third', withVoters: true });
     expect([second.status, second.body.error.details]).toEqual([
       ...[409, { reason: 'not_ready', missing: [COPY_RUNNING] }],
     ]);
-    expect((await call('DELETE', `/${source.id}`)).status).toBe(204);
+    expect((await of(source).delete('')).status).toBe(204);
     // The deletion looks first, and waits.
     await eventually(async () => {
       const waiting = await $client.query(
@@ -163,7 +162,7 @@ describe('a copy of an event', () => {
       return waiting.rows.length > 0 ? true : undefined;
     });
     await copyRollJob(service.deps).work({ eventId: copy.id }, { id: '1', attempt: 1, last: false });
-    expect((await copied(copy.id)).copy).toEqual({ total: 3, done: 3 });
+    expect((await copied(copy)).copy).toEqual({ total: 3, done: 3 });
     await eventually(async () => {
       const left = await $client.query('SELECT 1 FROM voting_events WHERE id = $1', [source.id]);
       return left.rows.length === 0 ? true : undefined;
@@ -172,65 +171,65 @@ describe('a copy of an event', () => {
 
   test('does not open before its voters are there, by hand or by the clock', async () => {
     const source = await createFull();
-    const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: true }), 201);
-    await copied(copy.id);
+    const copy = await of(source).make('/copy', { title: 'Second', withVoters: true });
+    await copied(copy);
     await service.query('UPDATE voting_events SET copy_done = 0, copy_total = 3, ready = false WHERE id = $1', [
       copy.id,
     ]);
-    const refused = await call('PATCH', `/${copy.id}`, { status: 'open' });
+    const refused = await of(copy).patch('', { status: 'open' });
     expect([refused.status, refused.body.error.details]).toEqual([
       ...[409, { reason: 'not_ready', missing: [COPY_RUNNING] }],
     ]);
     // Another change judges again whether it could open.
-    const [position] = await list(copy.id, 'positions');
-    demand(await call('PATCH', `/${copy.id}/positions/${position.id}`, { title: 'Head' }), 200);
-    demand(await call('PATCH', `/${copy.id}`, { startsAt: Date.now() - 1_000 }), 200);
-    expect(demand(await call('GET', `/${copy.id}`), 200)).toMatchObject({ status: 'draft', missing: [COPY_RUNNING] });
+    const [position] = await of(copy).show('/positions');
+    await of(copy).change(`/positions/${position.id}`, { title: 'Head' });
+    await of(copy).change('', { startsAt: Date.now() - 1_000 });
+    expect(await of(copy).show('')).toMatchObject({ status: 'draft', missing: [COPY_RUNNING] });
   });
 
   test('takes prices and their business along within one account alone', async () => {
     const poll = await account.event({}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }], false);
     const business = await connectTestBusiness(service, account, 'provider_a');
-    demand(await call('PUT', `/${poll.id}/payment-business`, { paymentBusinessId: business.id }), 200);
+    demand(await of(poll).put('/payment-business', { paymentBusinessId: business.id }), 200);
     const payments = { payToVote: { amountMinor: 500, currency: 'usd' }, repeatVotes: true };
-    demand(await call('PATCH', `/${poll.id}`, { payments }), 200);
-    const own = demand(await call('POST', `/${poll.id}/copy`, { title: 'Mine', withVoters: false }), 201);
+    await of(poll).change('', { payments });
+    const own = await of(poll).make('/copy', { title: 'Mine', withVoters: false });
     expect(own).toMatchObject({ payments, paymentBusinessId: business.id });
     const guest = await service.account();
     await shareEvent(service, account, poll, guest, 'editor');
-    const theirs = demand(await call('POST', `/${poll.id}/copy`, { title: 'Theirs', withVoters: false }, guest), 201);
+    const theirs = await guest.of(poll).make('/copy', { title: 'Theirs', withVoters: false });
     expect(theirs).toMatchObject({
       ...{ payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false }, paymentBusinessId: null },
       copy: null,
     });
-    expect((await call('GET', `/${theirs.id}`)).status).toBe(404);
-    expect((await call('GET', `/${theirs.id}`, undefined, guest)).status).toBe(200);
+    expect((await of(theirs).get('')).status).toBe(404);
+    expect((await guest.of(theirs).get('')).status).toBe(200);
   });
 
   // An editor copied the roll into an own account, and kept it after the removal.
   test('with voters stays with the owner, whoever makes it, and is shared with the editor who did', async () => {
     const source = await createFull();
     const named = { name: 'Cleo', email: 'cleo@club.example', positionIds: [source.positions[0]?.id] };
-    demand(await call('POST', `/${source.id}/candidates`, named), 201);
+    await of(source).make('/candidates', named);
     const [editor, viewer] = [await service.account(), await service.account()];
     await shareEvent(service, account, source, editor, 'editor');
     await shareEvent(service, account, source, viewer, 'viewer');
     const ask = (by: typeof editor, withVoters: boolean) =>
-      call('POST', `/${source.id}/copy`, { title: 'A copy', withVoters }, by);
+      by.of(source).post('/copy', { title: 'A copy', withVoters });
     const refused = await ask(viewer, true);
     expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'role']);
     const copy = demand(await ask(editor, true), 201);
-    await copied(copy.id);
-    expect(await list(copy.id, 'voters')).not.toEqual([]);
-    expect(await list(copy.id, 'voters', editor)).not.toEqual([]);
-    const [invite, ...others] = await list(copy.id, 'invites');
+    await copied(copy);
+    expect(await of(copy).show('/voters')).not.toEqual([]);
+    expect(await editor.of(copy).show('/voters')).not.toEqual([]);
+    const [invite, ...others] = await of(copy).show('/invites');
     expect([invite.status, invite.role, others]).toEqual(['accepted', 'editor', []]);
-    expect((await call('DELETE', `/${copy.id}/invites/${invite.id}`)).status).toBe(204);
-    expect((await call('GET', `/${copy.id}`, undefined, editor)).status).toBe(404);
+    expect((await of(copy).delete(`/invites/${invite.id}`)).status).toBe(204);
+    expect((await editor.of(copy).get('')).status).toBe(404);
     // Without voters it is the editor's own, and nobody's address comes along.
     const own = demand(await ask(editor, false), 201);
-    expect((await call('GET', `/${own.id}`)).status).toBe(404);
-    const names = await list(own.id, 'candidates', editor);
+    expect((await of(own).get('')).status).toBe(404);
+    const names = await editor.of(own).show('/candidates');
     expect(names).toContainEqual(expect.objectContaining({ name: 'Cleo' }));
     expect(names.filter(({ email }: { email: string | null }) => email !== null)).toEqual([]);
   });
@@ -238,12 +237,11 @@ describe('a copy of an event', () => {
   test('keeps to the plan of the account that gets it, and leaves nothing where that is full', async () => {
     const source = await createFull();
     const rows = Array.from({ length: 101 }, (_, index) => ({ name: `W${index}`, email: `w${index}@club.example` }));
-    demand(await call('POST', `/${source.id}/voters/import`, { mode: 'all', voters: rows }), 200);
+    demand(await of(source).post('/voters/import', { mode: 'all', voters: rows }), 200);
     const free = await service.account('free');
     await shareEvent(service, account, source, free, 'editor');
-    for (let count = 0; count < 3; count += 1)
-      demand(await call('POST', `/${source.id}/copy`, { title: 'One', withVoters: false }, free), 201);
-    const full = await call('POST', `/${source.id}/copy`, { title: 'Full', withVoters: false }, free);
+    for (let count = 0; count < 3; count += 1) await free.of(source).make('/copy', { title: 'One', withVoters: false });
+    const full = await free.of(source).post('/copy', { title: 'Full', withVoters: false });
     expect([full.status, full.body.error.details]).toEqual([422, { limit: 'voting_events', max: 3 }]);
     const left = await service.query('SELECT count(*)::int AS events FROM voting_events WHERE account_id = $1', [
       free.id,
@@ -257,12 +255,12 @@ describe('a copy of an event', () => {
       const [owner, editor] = [await service.account('pro'), await service.account()];
       const source = await owner.event({ type: 'election' }, PLURALITY, false);
       const rows = Array.from({ length: 101 }, (_, index) => ({ name: `P${index}`, email: `p${index}@club.example` }));
-      demand(await call('POST', `/${source.id}/voters/import`, { mode: 'all', voters: rows }, owner), 200);
+      demand(await owner.of(source).post('/voters/import', { mode: 'all', voters: rows }), 200);
       await shareEvent(service, owner, source, editor, 'editor');
       const caller = by === 'the owner' ? owner : editor;
-      const copy = (withVoters: boolean) => call('POST', `/${source.id}/copy`, { title: 'Copy', withVoters }, caller);
+      const copy = (withVoters: boolean) => caller.of(source).post('/copy', { title: 'Copy', withVoters });
       const full = demand(await copy(true), 201);
-      expect((await copied(full.id, caller)).copy).toEqual({ total: 101, done: 101 });
+      expect((await copied(full, caller)).copy).toEqual({ total: 101, done: 101 });
       await updatePlan(service.deps.db, owner.id, 'free');
       service.deps.authenticator.forgetAccount(owner.id);
       const refused = await copy(true);

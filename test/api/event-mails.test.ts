@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { demand, fieldOf, type TestEvent } from '#test/harness/elections.ts';
+import { demand, fieldOf } from '#test/harness/answers.ts';
+import type { TestEvent } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 import { type ReadMail, readMails } from '#test/harness/read-mail.ts';
@@ -8,24 +9,23 @@ import { eventually } from '#test/harness/test-service.ts';
 
 const { service } = await usePaidService();
 const account = await service.account();
+const { of } = account;
 
 const create = (settings: object = {}): Promise<TestEvent> => account.event({ type: 'election', ...settings });
-const asOrganizer = (method: string, path: string, body?: object) =>
-  service.call(method, `/voting-events${path}`, body, { key: account.write });
 
 const mailTo = (address: string): Promise<ReadMail> =>
   eventually(() => readMails(service).find(({ to }) => to === address));
 
 /** Adds a voter and has the key mailed. */
 async function mailKey(event: TestEvent, voter: { readonly email: string } & Record<string, unknown>) {
-  const { id } = demand(await asOrganizer('POST', `/${event.id}/voters`, { name: 'Vera <b>Ok</b>', ...voter }), 201);
-  demand(await asOrganizer('POST', `/${event.id}/voters/${id}/voter-key`), 202);
+  const { id } = await of(event).make('/voters', { name: 'Vera <b>Ok</b>', ...voter });
+  demand(await of(event).post(`/voters/${id}/voter-key`), 202);
   return mailTo(voter.email);
 }
 
 describe('the fields for mails', () => {
   test('are null and "en" unless they are set, are shown as they were sent, and taken back as they are shown', async () => {
-    const plain = demand(await asOrganizer('POST', '', { title: 'Plain', type: 'election' }), 201);
+    const plain = await account.make('/voting-events', { title: 'Plain', type: 'election' });
     expect(plain).toMatchObject({ votingPageUrl: null, contactEmail: null, language: 'en', logoUrl: null });
     const fields = {
       votingPageUrl: 'https://vote.club.example/here#k={voterKey}&v={voterId}&e={email}',
@@ -33,12 +33,12 @@ describe('the fields for mails', () => {
       language: 'fr',
       logoUrl: 'https://club.example/logo.png',
     };
-    const made = demand(await asOrganizer('POST', '', { title: 'Made', type: 'poll', ...fields }), 201);
+    const made = await account.make('/voting-events', { title: 'Made', type: 'poll', ...fields });
     expect(made).toMatchObject(fields);
-    const again = demand(await asOrganizer('PATCH', `/${made.id}`, fields), 200);
+    const again = await of(made).change('', fields);
     expect(again.updatedAt).toBe(made.updatedAt);
     const none = { votingPageUrl: null, contactEmail: null, logoUrl: null };
-    expect(demand(await asOrganizer('PATCH', `/${made.id}`, none), 200)).toMatchObject({ ...none, language: 'fr' });
+    expect(await of(made).change('', none)).toMatchObject({ ...none, language: 'fr' });
   });
 
   test.each([
@@ -60,24 +60,24 @@ describe('the fields for mails', () => {
     ['logoUrl', 'http://localhost/logo.png'],
     ['logoUrl', 'data:image/png;base64,AAAA'],
   ])('refuse %s %j, in a creation and in a change', async (field, value) => {
-    const { id } = demand(await asOrganizer('POST', '', { title: 'Kept', type: 'election' }), 201);
+    const { id } = await account.make('/voting-events', { title: 'Kept', type: 'election' });
     for (const answer of [
-      await asOrganizer('POST', '', { title: 'Refused', type: 'election', [field]: value }),
-      await asOrganizer('PATCH', `/${id}`, { title: 'Changed', [field]: value }),
+      await account.post('/voting-events', { title: 'Refused', type: 'election', [field]: value }),
+      await of({ id }).patch('', { title: 'Changed', [field]: value }),
     ])
       expect(fieldOf(answer)).toEqual([422, field]);
-    expect(demand(await asOrganizer('GET', `/${id}`), 200).title).toBe('Kept');
+    expect((await of({ id }).show('')).title).toBe('Kept');
   });
 
   test('may be changed after the close, and lead to the own machine only where money is play money', async () => {
     const event = await create({ endsAt: Date.now() - 3_600_000 });
-    demand(await asOrganizer('PATCH', `/${event.id}`, { contactEmail: 'board@club.example' }), 200);
+    await of(event).change('', { contactEmail: 'board@club.example' });
     const poll = await account.event();
     const page = { votingPageUrl: 'http://localhost:3000/vote#{voterKey}' };
-    expect((await asOrganizer('PATCH', `/${poll.id}`, page)).status).toBe(422);
+    expect((await of(poll).patch('', page)).status).toBe(422);
     const business = await connectTestBusiness(service, account, 'provider_a');
-    demand(await asOrganizer('PUT', `/${poll.id}/payment-business`, { paymentBusinessId: business.id }), 200);
-    expect(demand(await asOrganizer('PATCH', `/${poll.id}`, page), 200)).toMatchObject(page);
+    demand(await of(poll).put('/payment-business', { paymentBusinessId: business.id }), 200);
+    expect(await of(poll).change('', page)).toMatchObject(page);
   });
 });
 
@@ -151,10 +151,7 @@ test('every other mail of an event is in its language, too', async () => {
   const registered = await mailTo('reg@other.example');
   expect(registered.subject).toMatch(/^Ihre Anmeldung/);
   expect(registered.html).toMatch(/href="[^"]+\/confirm-address\//);
-  const { id } = demand(
-    await asOrganizer('POST', `/${event.id}/voters`, { name: 'Old', email: 'old@other.example' }),
-    201,
-  );
-  demand(await asOrganizer('PATCH', `/${event.id}/voters/${id}`, { email: 'new@other.example' }), 200);
+  const { id } = await of(event).make('/voters', { name: 'Old', email: 'old@other.example' });
+  await of(event).change(`/voters/${id}`, { email: 'new@other.example' });
   expect((await mailTo('old@other.example')).subject).toMatch(/^Ihre Adresse/);
 });

@@ -2,77 +2,59 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { dropOldLetters } from '#src/letters/letter-run.ts';
+import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import {
-  demand,
-  finishEvent,
-  type PositionPlan,
-  refusalOf,
-  sealBallots,
-  type TestEvent,
-  votesFor,
-} from '#test/harness/elections.ts';
+import { finishEvent, PLURALITY, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMails } from '#test/harness/read-mail.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
-import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 
-const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const HOUR_MS = 3_600_000;
 const KEY = /\b[0-9A-Z]{4}(?:-[0-9A-Z]{4}){3}\b/;
 
 const service = await useService();
 const account = await service.account();
+const { of } = account;
 
 const create = (settings: object = {}, open = true): Promise<TestEvent> =>
   account.event({ type: 'election', ...settings }, PLURALITY, open);
-const asOrganizer = (event: TestEvent, method: string, path: string, body?: object): Promise<TestAnswer> =>
-  service.call(method, `/voting-events/${event.id}${path}`, body, { key: account.write });
-const patch = async (event: TestEvent, changes: object) => demand(await asOrganizer(event, 'PATCH', '', changes), 200);
+const patch = (event: TestEvent, changes: object) => of(event).change('', changes);
 const order = (event: TestEvent, body: object = { audience: 'without_email' }): Promise<TestAnswer> =>
-  asOrganizer(event, 'POST', '/voters/letters', body);
+  of(event).post('/voters/letters', body);
 
 async function addVoters(event: TestEvent, ...voters: readonly object[]): Promise<string[]> {
   const rows = voters.map((voter, index) => ({ name: `Voter ${index}`, ...voter }));
-  const added = demand(await asOrganizer(event, 'POST', '/voters/batch', { voters: rows }), 201);
-  return added.map(({ id }: { id: string }) => id);
+  return valuesOf(await of(event).make('/voters/batch', { voters: rows }), 'id');
 }
 
 /** Has letters printed, and waits until they are. */
 async function print(event: TestEvent, body?: object) {
   const { id } = demand(await order(event, body), 202);
   return eventually(async () => {
-    const shown = demand(await asOrganizer(event, 'GET', `/letters/${id}`), 200);
+    const shown = await of(event).show(`/letters/${id}`);
     return shown.finishedAt === null ? undefined : shown;
   }, 120_000);
 }
 
-/** The address of a file. */
+/** The address of a file of letters, and the file: who may write alone is given it. */
 async function linkTo(event: TestEvent, id: string, file = 1): Promise<string> {
-  const response = await fetch(
-    `http://127.0.0.1:${service.port}/voting-events/${event.id}/letters/${id}/pdf?file=${file}`,
-    {
-      headers: { authorization: `Bearer ${account.write}` },
-      redirect: 'manual',
-    },
-  );
-  expect(response.status, await response.text()).toBe(302);
-  const { pathname } = new URL(response.headers.get('location') ?? '');
-  return `http://127.0.0.1:${service.port}${pathname}`;
+  const answer = await of(event).send('GET', `/letters/${id}/pdf?file=${file}`);
+  expect(answer.status, answer.body).toBe(302);
+  return new URL(answer.headers.get('location') ?? '').pathname;
 }
 
-const download = async (event: TestEvent, id: string, file = 1): Promise<Buffer> => {
-  const response = await fetch(await linkTo(event, id, file));
-  expect(response.status).toBe(200);
-  expect(response.headers.get('content-type')).toBe('application/pdf');
-  return Buffer.from(await response.arrayBuffer());
-};
+async function download(event: TestEvent, id: string, file = 1): Promise<Buffer> {
+  const { status, headers, bytes } = await service.call('GET', await linkTo(event, id, file));
+  expect([status, headers.get('content-type')]).toEqual([200, 'application/pdf']);
+  return bytes;
+}
 
 const refusedPdf = async (event: TestEvent, id: string, file = 1) =>
-  refusalOf(await asOrganizer(event, 'GET', `/letters/${id}/pdf?file=${file}`));
+  refusalOf(await of(event).send('GET', `/letters/${id}/pdf?file=${file}`));
 
 /** The keys of letters, in their order. */
 async function keysOf(event: TestEvent, body?: object): Promise<string[]> {
@@ -84,9 +66,8 @@ const vote = (event: TestEvent, voterKey: string, identity: object): Promise<Tes
   account.ballot(event, { voterKey, ...identity, votes: votesFor(event) });
 const check = async (event: TestEvent, voterKey: string, identity: object) =>
   (await account.page(event, 'voter/check', { voterKey, ...identity })).body.data;
-const statsOf = async (event: TestEvent) => demand(await asOrganizer(event, 'GET', '/stats'), 200);
-const voter = async (event: TestEvent, id: string | undefined) =>
-  demand(await asOrganizer(event, 'GET', `/voters/${id}`), 200);
+const statsOf = async (event: TestEvent) => await of(event).show('/stats');
+const voter = async (event: TestEvent, id: string | undefined) => await of(event).show(`/voters/${id}`);
 const INVALID = { eligible: false, reason: 'voter_key_invalid' };
 const lettersLeaves = async (event: TestEvent) =>
   (await new LogReader(service, event.id, account.vote).leaves())
@@ -108,7 +89,7 @@ describe('letters', () => {
         { voterId: 'M-2' },
         { voterId: 'M-3', email: `a@${event.code}.example` },
       );
-      demand(await asOrganizer(event, 'PATCH', `/voters/${rejected}`, { status: 'rejected' }), 200);
+      await of(event).change(`/voters/${rejected}`, { status: 'rejected' });
       const shown = await print(event);
       expect(shown).toEqual({
         ...{ id: expect.stringMatching(/^ltr_/), total: 1, done: 1, finishedAt: expect.any(Number) },
@@ -153,7 +134,7 @@ describe('letters', () => {
     const [again = ''] = await keysOf(event);
     expect(again).not.toBe(one);
     for (const { row } of rows)
-      await service.deps.db.$client.query(
+      await service.query(
         'INSERT INTO voter_keys SELECT * FROM jsonb_populate_record(NULL::voter_keys, $1) ON CONFLICT DO NOTHING',
         [row],
       );
@@ -166,9 +147,9 @@ describe('letters', () => {
     const event = await create();
     const [moved, rejected] = await addVoters(event, { voterId: 'M-1' }, { voterId: 'M-2' });
     const [one = '', two = ''] = await keysOf(event);
-    demand(await asOrganizer(event, 'PATCH', `/voters/${moved}`, { voterId: 'M-9' }), 200);
-    demand(await asOrganizer(event, 'PATCH', `/voters/${rejected}`, { status: 'rejected' }), 200);
-    demand(await asOrganizer(event, 'PATCH', `/voters/${rejected}`, { status: 'approved' }), 200);
+    await of(event).change(`/voters/${moved}`, { voterId: 'M-9' });
+    await of(event).change(`/voters/${rejected}`, { status: 'rejected' });
+    await of(event).change(`/voters/${rejected}`, { status: 'approved' });
     expect(await check(event, one, { voterId: 'M-9' })).toEqual(INVALID);
     expect(await check(event, two, { voterId: 'M-2' })).toEqual(INVALID);
     expect(await voter(event, moved)).toMatchObject({ keyStatus: 'none' });
@@ -220,17 +201,14 @@ describe('a file of letters', () => {
     const { id } = await print(event);
     const link = await linkTo(event, id);
     expect(await service.query('SELECT 1 FROM letter_parts WHERE run_id = $1', [id])).not.toEqual([]);
-    await (await fetch(link)).arrayBuffer();
+    await service.call('GET', link);
     expect(await refusedPdf(event, id)).toEqual([409, 'already_downloaded']);
-    expect((await fetch(link)).status).toBe(409);
-    await eventually(async () =>
-      (await service.query('SELECT 1 FROM letter_parts WHERE run_id = $1', [id])).length === 0 ? true : undefined,
-    );
-    const shown = demand(await asOrganizer(event, 'GET', `/letters/${id}`), 200);
+    expect((await service.call('GET', link)).status).toBe(409);
+    const parts = 'SELECT 1 FROM letter_parts WHERE run_id = $1';
+    await untilTrue(async () => (await service.query(parts, [id])).length === 0);
+    const shown = await of(event).show(`/letters/${id}`);
     expect(shown.files).toEqual([{ number: 1, downloadedAt: expect.any(Number) }]);
-    const trail = demand(await asOrganizer(event, 'GET', '/audit'), 200).map(
-      ({ action }: { action: string }) => action,
-    );
+    const trail = (await of(event).show('/audit')).map(({ action }: { action: string }) => action);
     expect(trail).toEqual(expect.arrayContaining(['letters.ordered', 'letters.printed', 'letters.downloaded']));
     expect(await refusedPdf(event, id, 2)).toEqual([404, 'not_found']);
   });
@@ -240,7 +218,7 @@ describe('a file of letters', () => {
     await addVoters(event, { voterId: 'M-1' }, { voterId: 'M-2' });
     const { id } = await print(event);
     for (let tries = 0; tries < 3; tries += 1) {
-      const request = get(await linkTo(event, id));
+      const request = get(`${service.url}${await linkTo(event, id)}`);
       const [response] = await once(request, 'response');
       await once(response, 'data');
       response.destroy();
@@ -326,11 +304,11 @@ describe('the count of letters', () => {
     await download(event, id);
     await patch(event, { results: { visibility: 'published' } });
     await finishEvent(service, event.id);
-    const results = demand(await asOrganizer(event, 'GET', '/results'), 200);
+    const results = await of(event).show('/results');
     expect(results.stats.lettersPrinted).toBe(4);
     expect((await statsOf(event)).lettersPrinted).toBe(4);
     const observer = await createObserverKey(service, account, event.id);
-    const read = readOverHttp(`http://127.0.0.1:${service.port}`, observer);
+    const read = readOverHttp(service.url, observer);
     const report = await verifyLog({ read, event: event.id });
     expect(report).toMatchObject({ verified: 'yes', lettersPrinted: 4 });
   });
@@ -355,15 +333,15 @@ describe('the count of letters', () => {
     expect((await lettersLeaves(event)).at(-1)?.[1]).toBe(1);
     await patch(event, { status: 'open' });
     for (const { row } of kept)
-      await service.deps.db.$client.query(
+      await service.query(
         'INSERT INTO voter_keys SELECT * FROM jsonb_populate_record(NULL::voter_keys, $1) ON CONFLICT DO NOTHING',
         [{ ...(row as object), rehearsal: false }],
       );
     expect((await statsOf(event)).lettersPrinted).toBe(1);
-    expect(demand(await asOrganizer(event, 'GET', '/voters'), 200)).toMatchObject([{ keyStatus: 'printed' }]);
+    expect(await of(event).show('/voters')).toMatchObject([{ keyStatus: 'printed' }]);
     expect(await check(event, rehearsed, { voterId: 'M-1' })).toEqual(INVALID);
     expect(await check(event, real, { voterId: 'M-1' })).toEqual({ eligible: true });
-    expect((await asOrganizer(event, 'GET', `/letters/${id}`)).status).toBe(404);
+    expect((await of(event).get(`/letters/${id}`)).status).toBe(404);
     await sealBallots(service, event.id);
     expect(await lettersLeaves(event)).toEqual([['open', 1]]);
   });
@@ -371,18 +349,12 @@ describe('the count of letters', () => {
 
 describe('who writes to the database, and has no key of ours', () => {
   const row = async (table: string, where: string, ...values: unknown[]) =>
-    (await service.deps.db.$client.query(`SELECT to_jsonb(t) AS row FROM ${table} t WHERE ${where}`, values)).rows[0]
-      ?.row;
+    (await service.query(`SELECT to_jsonb(t) AS row FROM ${table} t WHERE ${where}`, values))[0]?.row;
   const insert = (table: string, values: object) =>
-    service.deps.db.$client.query(`INSERT INTO ${table} SELECT * FROM jsonb_populate_record(NULL::${table}, $1)`, [
-      values,
-    ]);
+    service.query(`INSERT INTO ${table} SELECT * FROM jsonb_populate_record(NULL::${table}, $1)`, [values]);
   const runJob = (event: TestEvent, runId: string) =>
-    service.deps.db.$client.query("SELECT add_job('print_letters', $1::json)", [
-      JSON.stringify({ eventId: event.id, runId }),
-    ]);
-  const alarmed = (event: TestEvent) =>
-    eventually(async () => ((await asOrganizer(event, 'GET', '')).body.data.disputed === true ? true : undefined));
+    service.query("SELECT add_job('print_letters', $1::json)", [JSON.stringify({ eventId: event.id, runId })]);
+  const alarmed = (event: TestEvent) => untilTrue(async () => (await of(event).show('')).disputed);
 
   test('has no letters printed, and none handed out before they are counted or a second time', async () => {
     const event = await create();
@@ -398,12 +370,12 @@ describe('who writes to the database, and has no key of ours', () => {
     expect(await row('letter_parts', 'run_id = $1', 'ltr_forged')).toBeUndefined();
     await service.query("UPDATE letter_runs SET downloads = '{}' WHERE id = $1", [id]);
     await insert('letter_parts', part);
-    expect(refusalOf(await asOrganizer(event, 'GET', `/letters/${id}/pdf`))).toEqual([500, 'rows_disagree']);
+    expect(refusalOf(await of(event).send('GET', `/letters/${id}/pdf`))).toEqual([500, 'rows_disagree']);
     await service.query('UPDATE letter_runs SET finished_at = $2, printed = 1 WHERE id = $1', [
       'ltr_forged',
       Date.now(),
     ]);
-    expect(refusalOf(await asOrganizer(event, 'GET', '/letters/ltr_forged/pdf'))).toEqual([500, 'rows_disagree']);
+    expect(refusalOf(await of(event).send('GET', '/letters/ltr_forged/pdf'))).toEqual([500, 'rows_disagree']);
     expect((await statsOf(event)).lettersPrinted).toBe(1);
   });
 
@@ -436,7 +408,7 @@ test('the roll as a table says how each voter was reached', async () => {
   await eventually(async () => readMails(service).find(({ to }) => to === email));
   await addVoters(event, { voterId: 'M-3' });
   const csv = await eventually(async () => {
-    const text = (await asOrganizer(event, 'GET', '/voters/csv')).body;
+    const text = (await of(event).get('/voters/csv')).body;
     return text.includes('sent') ? text : undefined;
   });
   const [head = '', ...rows] = csv.trim().split('\r\n');

@@ -1,17 +1,15 @@
 import { describe, expect, test, vi } from 'vitest';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
-import { demand, fieldOf, PLURALITY, refusalOf, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { demand, fieldOf, refusalOf, valuesOf } from '#test/harness/answers.ts';
+import { PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { ageRegistrations } from '#test/harness/genuine-rows.ts';
 import { eventually, type TestAccount, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const service = await useService();
 // The smallest plan is filled soonest; its rate of requests is not what is tried here.
-Object.assign(service.deps.plans.free, {
-  votingEvents: 100,
-  organizerRequestsPerMinute: 60_000,
-  voteRequestsPerMinute: 60_000,
-});
+const rates = { organizerRequestsPerMinute: 60_000, voteRequestsPerMinute: 60_000 };
+Object.assign(service.deps.plans.free, { votingEvents: 100, ...rates });
 const account = await service.account('free');
 
 /** An election in which voters and candidates register themselves. */
@@ -42,28 +40,21 @@ async function fillCandidates(event: TestEvent, source: 'organizer' | 'registrat
   );
 }
 
-const limitOf = (answer: TestAnswer): unknown => [
-  answer.status,
-  answer.body.error?.code,
-  answer.body.error?.details?.limit,
-  answer.body.error?.details?.max,
-];
+/** What an answer is refused for: its status, its code, and the limit with its figure. */
+const limitOf = ({ status, body: { error } }: TestAnswer): string =>
+  [status, error?.code, error?.details?.limit, error?.details?.max].join(' ');
 
 describe('the ceiling of registrations', () => {
   test('lets the organizer add voters while registrations fill it, and registrants come while the roll is full', async () => {
     const event = await createOpenElection(account);
     await fillVoters(event, 'registration', 99);
     demand(await register(account, event, 'last@club.example'), 201);
-    expect(limitOf(await register(account, event, 'late@club.example'))).toEqual([
-      422,
-      'plan_limit',
-      'voter_registrations_per_event',
-      100,
-    ]);
+    const late = await register(account, event, 'late@club.example');
+    expect(limitOf(late)).toBe('422 plan_limit voter_registrations_per_event 100');
     await fillVoters(event, 'organizer', 99);
     const add = (voterId: string) => account.post(`/voting-events/${event.id}/voters`, { name: 'V', voterId });
     demand(await add('own'), 201);
-    expect(limitOf(await add('more'))).toEqual([422, 'plan_limit', 'voters_per_event', 100]);
+    expect(limitOf(await add('more'))).toBe('422 plan_limit voters_per_event 100');
   });
 
   test('is left by a rejected voter, and asked for again by one that is approved after all', async () => {
@@ -75,7 +66,7 @@ describe('the ceiling of registrations', () => {
     demand(await set(id, 'rejected'), 200);
     demand(await set(id, 'rejected'), 200);
     const second = demand(await register(account, event, 'second@club.example'), 201);
-    expect(limitOf(await set(id, 'approved'))).toEqual([422, 'plan_limit', 'voter_registrations_per_event', 100]);
+    expect(limitOf(await set(id, 'approved'))).toBe('422 plan_limit voter_registrations_per_event 100');
     expect((await account.delete(`${path}/${second.id}`)).status).toBe(202);
     demand(await set(id, 'approved'), 200);
     expect((await register(account, event, 'third@club.example')).status).toBe(422);
@@ -95,14 +86,14 @@ describe('the ceiling of registrations', () => {
     const set = (id: string, status: string) => owner.patch(`/voting-events/${event.id}/candidates/${id}`, { status });
     await fillCandidates(event, 'registration', 999);
     const { id } = demand(await registerOne(), 201);
-    const full = [422, 'plan_limit', 'candidate_registrations_per_event', 1_000];
-    expect(limitOf(await registerOne())).toEqual(full);
+    const full = '422 plan_limit candidate_registrations_per_event 1000';
+    expect(limitOf(await registerOne())).toBe(full);
     demand(await create(), 201);
     demand(await set(id, 'rejected'), 200);
     demand(await registerOne(), 201);
-    expect(limitOf(await set(id, 'approved'))).toEqual(full);
+    expect(limitOf(await set(id, 'approved'))).toBe(full);
     await fillCandidates(event, 'organizer', 997);
-    expect(limitOf(await create())).toEqual([422, 'plan_limit', 'candidates_per_event', 1_000]);
+    expect(limitOf(await create())).toBe('422 plan_limit candidates_per_event 1000');
   });
 
   test.each(['pending', 'rejected'] as const)(
@@ -120,7 +111,7 @@ describe('the ceiling of registrations', () => {
         if (from === 'rejected') demand(await set(id, 'rejected'), 200);
         return id;
       };
-      const full = [422, 'plan_limit', 'candidates_per_event', 1_000];
+      const full = '422 plan_limit candidates_per_event 1000';
       // One stands already, by the event itself.
       const standing = (await owner.show(path)).length;
       await fillCandidates(event, 'registration', 500);
@@ -131,14 +122,14 @@ describe('the ceiling of registrations', () => {
       const [first, second] = [await register(), await register()];
       await fillCandidates(event, 'organizer', 500 - standing - 1);
       demand(await set(first, 'approved'), 200);
-      expect(limitOf(await set(second, 'approved'))).toEqual(full);
-      expect(limitOf(await set(second, 'withdrawn'))).toEqual(full);
-      expect(limitOf(await create('approved'))).toEqual(full);
+      expect(limitOf(await set(second, 'approved'))).toBe(full);
+      expect(limitOf(await set(second, 'withdrawn'))).toBe(full);
+      expect(limitOf(await create('approved'))).toBe(full);
       const { id } = demand(await create('pending'), 201);
-      expect(limitOf(await set(id, 'approved'))).toEqual(full);
+      expect(limitOf(await set(id, 'approved'))).toBe(full);
       // Who is withdrawn keeps the place, and may come back to it.
       demand(await set(first, 'withdrawn'), 200);
-      expect(limitOf(await set(second, 'approved'))).toEqual(full);
+      expect(limitOf(await set(second, 'approved'))).toBe(full);
       demand(await set(first, 'approved'), 200);
       demand(await set(first, 'rejected'), 200);
       demand(await set(second, 'approved'), 200);
@@ -149,30 +140,25 @@ describe('the ceiling of registrations', () => {
 });
 
 describe('a change of many rows', () => {
-  const bulk = (owner: TestAccount, event: TestEvent, kind: string, body: object) =>
-    owner.post(`/voting-events/${event.id}/${kind}/bulk`, body);
+  const bulk = (event: TestEvent, kind: string, body: object) => account.of(event).post(`/${kind}/bulk`, body);
   const statuses = async (event: TestEvent, kind: string): Promise<string[]> =>
     (await account.show(`/voting-events/${event.id}/${kind}`)).map(({ status }: { status: string }) => status);
 
   test('rejects registered voters and frees their places, and deletes voters', async () => {
     const event = await createOpenElection(account);
     await fillVoters(event, 'registration', 98);
-    const [one, two] = [
-      demand(await register(account, event, 'one@club.example'), 201).id,
-      demand(await register(account, event, 'two@club.example'), 201).id,
-    ];
+    const { id: one } = demand(await register(account, event, 'one@club.example'), 201);
+    const { id: two } = demand(await register(account, event, 'two@club.example'), 201);
     expect((await register(account, event, 'three@club.example')).status).toBe(422);
     const voterIds = [one, two];
-    expect(demand(await bulk(account, event, 'voters', { action: 'reject', voterIds }), 200)).toEqual({
-      action: 'reject',
-      changed: 2,
-    });
-    expect(demand(await bulk(account, event, 'voters', { action: 'reject', voterIds }), 200).changed).toBe(0);
+    const rejected = demand(await bulk(event, 'voters', { action: 'reject', voterIds }), 200);
+    expect(rejected).toEqual({ action: 'reject', changed: 2 });
+    expect(demand(await bulk(event, 'voters', { action: 'reject', voterIds }), 200).changed).toBe(0);
     const three = demand(await register(account, event, 'three@club.example'), 201).id;
     demand(await register(account, event, 'four@club.example'), 201);
     expect((await register(account, event, 'five@club.example')).status).toBe(422);
     const gone = { action: 'delete', voterIds: [one, three] };
-    expect(demand(await bulk(account, event, 'voters', gone), 200).changed).toBe(2);
+    expect(demand(await bulk(event, 'voters', gone), 200).changed).toBe(2);
     demand(await register(account, event, 'five@club.example'), 201);
     expect((await register(account, event, 'six@club.example')).status).toBe(422);
     const rows = await service.query(
@@ -186,31 +172,18 @@ describe('a change of many rows', () => {
 
   test('of voters is refused as a whole where one of them voted, is unknown, or is named twice', async () => {
     const event = await createOpenElection(account);
-    const [one, two] = [
-      demand(await register(account, event, 'one@club.example'), 201).id,
-      demand(await register(account, event, 'two@club.example'), 201).id,
-    ];
+    const { id: one } = demand(await register(account, event, 'one@club.example'), 201);
+    const { id: two } = demand(await register(account, event, 'two@club.example'), 201);
     await service.query('INSERT INTO participation (voting_event_id, participant) VALUES ($1, $2)', [event.id, two]);
     for (const action of ['reject', 'delete']) {
-      expect(refusalOf(await bulk(account, event, 'voters', { action, voterIds: [one, two] }))).toEqual([
-        409,
-        'event_has_ballots',
-      ]);
-      expect(fieldOf(await bulk(account, event, 'voters', { action, voterIds: [one, 'vtr_nobody'] }))).toEqual([
-        422,
-        'voterIds[1]',
-      ]);
-      expect(fieldOf(await bulk(account, event, 'voters', { action, voterIds: [one, one] }))).toEqual([
-        422,
-        'voterIds[1]',
-      ]);
+      const ask = (...voterIds: string[]) => bulk(event, 'voters', { action, voterIds });
+      expect(refusalOf(await ask(one, two))).toEqual([409, 'event_has_ballots']);
+      for (const other of ['vtr_nobody', one]) expect(fieldOf(await ask(one, other))).toEqual([422, 'voterIds[1]']);
     }
     expect(await statuses(event, 'voters')).toEqual(['pending', 'pending']);
     await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
-    expect(refusalOf(await bulk(account, event, 'voters', { action: 'reject', voterIds: [one] }))).toEqual([
-      409,
-      'event_closed',
-    ]);
+    const late = await bulk(event, 'voters', { action: 'reject', voterIds: [one] });
+    expect(refusalOf(late)).toEqual([409, 'event_closed']);
   });
 
   test('rejects and deletes candidates, and is refused as a whole once a ballot was cast', async () => {
@@ -221,51 +194,41 @@ describe('a change of many rows', () => {
       candidateIds.push(demand(await account.page(event, 'register/candidate', { name, positionIds }), 201).id);
     }
     const [first] = candidateIds;
-    expect(
-      fieldOf(await bulk(account, event, 'candidates', { action: 'delete', candidateIds: [first, 'cnd_nobody'] })),
-    ).toEqual([422, 'candidateIds[1]']);
-    expect(demand(await bulk(account, event, 'candidates', { action: 'reject', candidateIds }), 200).changed).toBe(2);
+    const unknown = await bulk(event, 'candidates', { action: 'delete', candidateIds: [first, 'cnd_nobody'] });
+    expect(fieldOf(unknown)).toEqual([422, 'candidateIds[1]']);
+    expect(demand(await bulk(event, 'candidates', { action: 'reject', candidateIds }), 200).changed).toBe(2);
     expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved', 'rejected', 'rejected']);
     const gone = { action: 'delete', candidateIds: [first] };
-    expect(demand(await bulk(account, event, 'candidates', gone), 200).changed).toBe(1);
+    expect(demand(await bulk(event, 'candidates', gone), 200).changed).toBe(1);
     const voter = demand(await register(account, event, 'vera@club.example'), 201);
     const voterKey = await giveVoterKey(service, event.id, voter.id);
-    const votes = [{ positionId: positionIds[0], candidateId: event.positions[0]?.candidates[0] }];
-    const cast = { voterKey, email: 'vera@club.example', votes };
+    const cast = { voterKey, email: 'vera@club.example', votes: votesFor(event) };
     demand(await account.page(event, 'ballot/cast', cast), 201);
     for (const action of ['reject', 'delete']) {
       const body = { action, candidateIds: [candidateIds[1], event.positions[0]?.candidates[0]] };
-      expect(refusalOf(await bulk(account, event, 'candidates', body))).toEqual([409, 'event_has_ballots']);
+      expect(refusalOf(await bulk(event, 'candidates', body))).toEqual([409, 'event_has_ballots']);
     }
     expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved', 'rejected']);
     // No ballot depends on one who never was on it.
     const spam = demand(await account.page(event, 'register/candidate', { name: 'Spam', positionIds }), 201).id;
     expect((await account.delete(`/voting-events/${event.id}/candidates/${spam}`)).status).toBe(202);
     const never = { action: 'delete', candidateIds: [candidateIds[1]] };
-    expect(demand(await bulk(account, event, 'candidates', never), 200).changed).toBe(1);
+    expect(demand(await bulk(event, 'candidates', never), 200).changed).toBe(1);
     expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved']);
   });
 
   test('deletes a group that holds nobody, whatever was cast, and refuses the others by what holds them', async () => {
     const event = await createOpenElection(account);
-    const groups = `/voting-events/${event.id}/groups`;
+    const own = account.of(event);
     const [unused, asked, held] = await Promise.all(
-      ['Unused', 'Asked', 'Held'].map(async (name) => (await account.make(groups, { name })).id),
+      ['Unused', 'Asked', 'Held'].map(async (name) => (await own.make('/groups', { name })).id),
     );
-    await account.make(`/voting-events/${event.id}/positions`, {
-      title: 'Chair',
-      votingMethod: 'plurality',
-      groupId: asked,
-    });
-    const { id } = await account.make(`/voting-events/${event.id}/voters`, {
-      name: 'Vera',
-      email: 'v@club.example',
-      groupId: held,
-    });
+    await own.make('/positions', { title: 'Chair', votingMethod: 'plurality', groupId: asked });
+    const email = 'v@club.example';
+    const { id } = await own.make('/voters', { name: 'Vera', email, groupId: held });
     const voterKey = await giveVoterKey(service, event.id, id);
-    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
-    demand(await account.page(event, 'ballot/cast', { voterKey, email: 'v@club.example', votes }), 201);
-    const gone = (group: string) => account.delete(`${groups}/${group}`);
+    demand(await account.page(event, 'ballot/cast', { voterKey, email, votes: votesFor(event) }), 201);
+    const gone = (group: string) => own.delete(`/groups/${group}`);
     expect(refusalOf(await gone(asked))).toEqual([409, 'group_in_use']);
     expect(refusalOf(await gone(held))).toEqual([409, 'event_has_ballots']);
     expect((await gone(unused)).status).toBe(202);
@@ -320,10 +283,7 @@ describe('a registration', () => {
     for (const email of emails) demand(await register(account, event, email), 201);
     await Promise.all(emails.map(linkTo));
     demand(await account.page(event, 'voter-key/request', { email: emails[0] }), 200);
-    await eventually(async () => {
-      const shown = await account.get(`/voting-events/${event.id}/voters`);
-      return demand(shown, 200).some(({ keyStatus }: { keyStatus: string }) => keyStatus === 'sent') ? true : undefined;
-    });
+    await untilTrue(async () => valuesOf(await account.of(event).show('/voters'), 'keyStatus').includes('sent'));
     await weekPasses(event);
     await expireRegistrations(service.deps);
     expect(await names(event)).toEqual(['keyed@week.example']);
@@ -409,22 +369,16 @@ describe('a registration', () => {
 
   test('expires at once when its mail is refused for good, and not when the mail server is away', async () => {
     const event = await createOpenElection(account);
-    const send = vi.spyOn(service.deps.mailer, 'send');
-    try {
-      send.mockImplementation(async ({ to }) => {
-        throw Object.assign(new Error('refused'), {
-          command: 'RCPT TO',
-          responseCode: to.startsWith('gone') ? 550 : 451,
-        });
-      });
-      demand(await register(account, event, 'gone@week.example'), 201);
-      demand(await register(account, event, 'later@week.example'), 201);
-      await untilTrue(async () => (await names(event)).length === 1);
-      await untilTrue(() => send.mock.calls.some(([{ to }]) => to.startsWith('later')));
-      expect(await names(event)).toEqual(['later@week.example']);
-    } finally {
-      send.mockRestore();
-    }
+    using send = vi.spyOn(service.deps.mailer, 'send');
+    send.mockImplementation(async ({ to }) => {
+      const responseCode = to.startsWith('gone') ? 550 : 451;
+      throw Object.assign(new Error('refused'), { command: 'RCPT TO', responseCode });
+    });
+    demand(await register(account, event, 'gone@week.example'), 201);
+    demand(await register(account, event, 'later@week.example'), 201);
+    await untilTrue(async () => (await names(event)).length === 1);
+    await untilTrue(() => send.mock.calls.some(([{ to }]) => to.startsWith('later')));
+    expect(await names(event)).toEqual(['later@week.example']);
     await weekPasses(event);
     await expireRegistrations(service.deps);
     expect(await names(event)).toEqual(['later@week.example']);
@@ -448,15 +402,9 @@ describe('a candidate on the ballot of a referendum has a role, so that it can b
       if (!open) await customer.patch(`/voting-events/${event.id}`, { startsAt: Date.now() + 86_400_000 });
       for (const positionIds of [[referendum?.id], [race?.id, referendum?.id]]) {
         const refused = await standFor(event, positionIds);
-        expect([refused.status, refused.body.error.details.issues]).toEqual([
-          422,
-          [
-            {
-              field: `positionIds[${positionIds.length - 1}]`,
-              message: 'is a referendum, whose choices the organizer sets',
-            },
-          ],
-        ]);
+        const field = `positionIds[${positionIds.length - 1}]`;
+        const message = 'is a referendum, whose choices the organizer sets';
+        expect([refused.status, refused.body.error.details.issues]).toEqual([422, [{ field, message }]]);
       }
       expect((await standFor(event, [race?.id])).status).toBe(201);
     },
