@@ -1,27 +1,25 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
 import { DOWNLOAD_LINK_MS, signLink } from '#src/results/download-link.ts';
+import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import {
-  createTestEvent,
-  demand,
   finishEvent,
   PLURALITY,
-  refusalOf,
+  people,
   sealBallots,
   type TestEvent,
   visitor,
   votesFor,
 } from '#test/harness/elections.ts';
-import { mailedVoterKey } from '#test/harness/mails.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
-import { patiently, useService } from '#test/harness/test-service.ts';
+import { patiently, type TestAnswer, useService, type WholeAnswer } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const SCHEMA = path.resolve(import.meta.dirname, '../../../shared/cases/nist-1500-103-cvr.schema.json');
 const schemaPresent = existsSync(SCHEMA);
@@ -29,36 +27,20 @@ if (!schemaPresent) console.info('exports: the public schema of cast vote record
 
 const KINDS = ['pdf', 'csv', 'json', 'cvr'] as const;
 
-/** Seven ballots on every method, three of them sealed; no test changes it. */
-
 const ask = (event: { readonly id: string }, what: string, key = account.read) =>
   service.call('GET', `/voting-events/${event.id}/results/${what}`, undefined, { key });
 
 /** The address on this service that an export redirects to. */
-async function linkTo(event: { readonly id: string }, what: string, key = account.read): Promise<string> {
-  const answer = await ask(event, what, key);
-  expect([what, answer.status, answer.body]).toEqual([what, 302, '']);
-  const location = answer.headers.get('location') ?? '';
-  expect(location.startsWith(`${service.deps.config.baseUrl}/downloads/`)).toBe(true);
-  return location.slice(service.deps.config.baseUrl.length);
-}
+const linkTo = (event: { readonly id: string }, what: string, by = account): Promise<string> =>
+  by.of(event).link(`/results/${what}`);
 
-/** An address may ask only so often without a key: what is refused for that is asked for again. */
-async function fetchFile(target: string, method = 'GET'): Promise<Response> {
-  for (;;) {
-    const response = await fetch(`http://127.0.0.1:${service.port}${target}`, { method, redirect: 'manual' });
-    if (response.status !== 429) return response;
-    await response.arrayBuffer();
-    await pause(Number(response.headers.get('Retry-After')) * 1_000);
-  }
-}
-
+const fetchFile = (target: string, method = 'GET') => patiently(() => service.fetch(target, { method }));
 const readOpen = (target: string, on = service) => patiently(() => on.call('GET', target));
 
-async function download(event: { readonly id: string }, what: string): Promise<Buffer> {
-  const response = await fetchFile(await linkTo(event, what));
-  expect(response.status).toBe(200);
-  return Buffer.from(await response.arrayBuffer());
+async function download(event: { readonly id: string }, what: string): Promise<WholeAnswer> {
+  const answer = await account.of(event).download(`/results/${what}`);
+  expect(answer.status).toBe(200);
+  return answer;
 }
 
 const NAMES = ['Ọlá Adébáyọ̀', 'Nguyễn Thị Minh Khai', '山田 太郎'];
@@ -72,6 +54,7 @@ const METHODS = [
 
 const service = await useService();
 const account = await service.account();
+/** Seven ballots on every method, three of them sealed; no test changes it. */
 const poll = await pollOfEveryMethod(7);
 
 function ballotOf(event: TestEvent, choice: number): object[] {
@@ -113,33 +96,27 @@ async function largePoll(copies: number, broken?: number): Promise<TestEvent> {
 interface ElectionVoter {
   readonly weight?: number;
   readonly groupId?: string;
-  readonly votes: (event: TestEvent) => readonly object[];
+  readonly votes: readonly object[];
 }
 
-/** Casts and confirms for each voter, with the key that was mailed. */
+/** Casts and confirms for each voter. */
 async function holdElection(event: TestEvent, voters: readonly ElectionVoter[]): Promise<string[]> {
-  const ids: string[] = [];
-  for (const [index, { votes, ...voter }] of voters.entries()) {
-    const email = `voter${index}@${event.code.toLowerCase()}.example`;
-    const row = { name: `Voter ${index}`, email, ...voter };
-    ids.push((await account.make(`/voting-events/${event.id}/voters`, row)).id);
-    const voterKey = await mailedVoterKey(service, async () =>
-      demand(await account.page(event, 'voter-key/request', { email }), 200),
-    );
-    const body = { voterKey, email, votes: votes(event) };
-    await account.ballot(event, body);
+  const rows = people(voters.length).map((row, index) => ({ ...row, ...voters[index], votes: undefined }));
+  const made: { id: string; email: string }[] = await account.of(event).make('/voters/batch', { voters: rows });
+  for (const [index, { id, email }] of made.entries()) {
+    const voterKey = await giveVoterKey(service, event.id, id);
+    await account.ballot(event, { voterKey, email, votes: voters[index]?.votes });
   }
-  return ids;
+  return made.map(({ id }) => id);
 }
 
 describe('an export', () => {
   test.each(KINDS)(
     'as %s is given by a signed address that needs no key, under the name of the event',
     async (kind) => {
-      const event = poll;
-      const answer = await ask(event, kind);
+      const answer = await ask(poll, kind);
       expect(answer.headers.get('cache-control')).toBe('no-store');
-      const target = await linkTo(event, kind);
+      const target = await linkTo(poll, kind);
       const response = await fetchFile(target);
       const bytes = Buffer.from(await response.arrayBuffer());
       expect(response.status).toBe(200);
@@ -147,7 +124,7 @@ describe('an export', () => {
       expect(response.headers.get('x-content-type-options')).toBe('nosniff');
       const ending = kind === 'cvr' ? 'cast-vote-records.json' : `results.${kind}`;
       const disposition = response.headers.get('content-disposition') ?? '';
-      expect(disposition).toContain(`attachment; filename="${event.code}-${ending}"; filename*=UTF-8''`);
+      expect(disposition).toContain(`attachment; filename="${poll.code}-${ending}"; filename*=UTF-8''`);
       expect(decodeURIComponent(disposition.split("''")[1] ?? '')).toBe(`Ọlá & 山田  2026 - ${ending}`);
       const type = { pdf: 'application/pdf', csv: 'text/csv; charset=utf-8; header=present' }[kind as string];
       expect(response.headers.get('content-type')).toBe(type ?? 'application/json');
@@ -158,25 +135,17 @@ describe('an export', () => {
   );
 
   test('comes from another process than the one that gave the address', async () => {
-    const event = poll;
-    const other = await service.another();
-    try {
-      const target = await linkTo(event, 'json');
-      const answer = await readOpen(target, other);
-      expect(answer.body.data.votingEventId).toBe(event.id);
-    } finally {
-      await other.stop();
-    }
+    await using other = await service.another();
+    const answer = await readOpen(await linkTo(poll, 'json'), other);
+    expect(answer.body.data.votingEventId).toBe(poll.id);
   });
 
   test.each(KINDS)('as %s answers 404 to a stranger, 403 without the scope, 403 without the plan', async (kind) => {
-    const event = poll;
     const stranger = await service.account();
-    expect((await ask(event, kind, stranger.read)).status).toBe(404);
-    expect((await ask(event, kind, account.vote)).body.error.code).toBe('insufficient_scope');
+    expect((await ask(poll, kind, stranger.read)).status).toBe(404);
+    expect((await ask(poll, kind, account.vote)).body.error.code).toBe('insufficient_scope');
     const free = await service.account('free');
-    const own = await free.post('/voting-events', { title: 'Free', type: 'poll' });
-    const gated = await ask(own.body.data, kind, free.read);
+    const gated = await ask(await free.event({}, [], false), kind, free.read);
     expect([gated.status, gated.body.error.details]).toEqual([403, { reason: 'plan_feature', feature: 'data_export' }]);
   });
 
@@ -184,28 +153,24 @@ describe('an export', () => {
     const event = await pollOfEveryMethod(1);
     const guest = await service.account('free');
     await shareEvent(service, account, event, guest, 'viewer');
-    const target = await linkTo(event, 'csv', guest.read);
+    const target = await linkTo(event, 'csv', guest);
     expect((await fetchFile(target)).status).toBe(200);
-    const invites = await account.get(`/voting-events/${event.id}/invites`);
-    for (const { id } of invites.body.data) await account.delete(`/voting-events/${event.id}/invites/${id}`);
+    const own = account.of(event);
+    for (const { id } of await own.show('/invites')) await own.delete(`/invites/${id}`);
     expect((await fetchFile(target)).status).toBe(404);
   });
 
   test('is refused under a changed, a foreign, an expired address, and one whose account cannot see the event', async () => {
-    const event = poll;
-    const target = await linkTo(event, 'json');
+    const target = await linkTo(poll, 'json');
     const token = target.slice('/downloads/'.length);
-    const refused = async (changed: string) => {
-      const answer = await readOpen(`/downloads/${changed}`);
-      return [answer.status, answer.body.error?.details?.reason];
-    };
+    const refused = async (changed: string) => refusalOf(await readOpen(`/downloads/${changed}`));
     for (let at = 0; at < token.length; at += Math.ceil(token.length / 10)) {
       const other = token[at] === 'A' ? 'B' : 'A';
       expect(await refused(token.slice(0, at) + other + token.slice(at + 1))).toEqual([403, 'download_link_invalid']);
     }
     const { secrets, clock } = service.deps;
     const keyId = (await account.show('/me')).key.id;
-    const of = { eventId: event.id, accountId: account.id, keyId };
+    const of = { eventId: poll.id, accountId: account.id, keyId };
     const link = { ...of, kind: 'json', paper: 'a4', positionId: null } as const;
     const old = signLink(secrets, link, clock.now() - DOWNLOAD_LINK_MS);
     expect(await refused(old)).toEqual([403, 'download_link_expired']);
@@ -216,8 +181,8 @@ describe('an export', () => {
 
   test('is refused once its key is revoked or has expired, or the plan no longer includes it', async () => {
     const owner = await service.account();
-    const event = await createTestEvent(service, owner, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
-    const target = await linkTo(event, 'json', owner.read);
+    const event = await owner.event();
+    const target = await linkTo(event, 'json', owner);
     const answered = async () => {
       const answer = await readOpen(target);
       return [answer.status, answer.body.error?.details?.reason];
@@ -233,24 +198,22 @@ describe('an export', () => {
   });
 
   test('refuses query parameters that it does not know, and paper of another size', async () => {
-    const event = poll;
-    expect((await ask(event, 'pdf?paper=letter')).status).toBe(302);
+    expect((await ask(poll, 'pdf?paper=letter')).status).toBe(302);
     for (const what of ['pdf?paper=a3', 'pdf?paper=', 'pdf?paper=a4&paper=a4', 'pdf?x=1', 'csv?paper=a4', 'cvr?x=1'])
-      expect([what, (await ask(event, what)).status]).toEqual([what, 400]);
-    expect((await readOpen(`${await linkTo(event, 'pdf')}?x=1`)).status).toBe(400);
+      expect([what, (await ask(poll, what)).status]).toEqual([what, 400]);
+    expect((await readOpen(`${await linkTo(poll, 'pdf')}?x=1`)).status).toBe(400);
   });
 });
 
 describe('the result report', () => {
   test('gives every figure of the results, names in every script, rules, and the log', async () => {
-    const event = poll;
-    const results = await account.show(`/voting-events/${event.id}/results`);
-    const { pages, outline, subject } = readPdf(await download(event, 'pdf'));
+    const results = await account.show(`/voting-events/${poll.id}/results`);
+    const { pages, outline, subject } = readPdf((await download(poll, 'pdf')).bytes);
     const lines = pages.flatMap((page) => page.split('\n'));
-    for (const text of [...NAMES, 'PROVISIONAL', results.log.rootHash, event.id, 'Share of yes'])
+    for (const text of [...NAMES, 'PROVISIONAL', results.log.rootHash, poll.id, 'Share of yes'])
       expect(lines).toContain(text);
     expect(outline).toHaveLength(METHODS.length + 2);
-    expect(subject).toContain(event.code);
+    expect(subject).toContain(poll.code);
     for (const { candidates } of results.positions) {
       for (const { votesWon } of candidates) expect(lines).toContain(String(votesWon));
     }
@@ -264,7 +227,7 @@ describe('the result report', () => {
       const event = await account.event({ type: 'election' }, [], false);
       const voters = weights.map((weight, index) => ({ name: `Voter ${index}`, voterId: String(index), weight }));
       demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
-      const lines = readPdf(await download(event, 'pdf')).pages.flatMap((page) => page.split('\n'));
+      const lines = readPdf((await download(event, 'pdf')).bytes).pages.flatMap((page) => page.split('\n'));
       expect([weights, lines.includes('Turnout by weight')]).toEqual([weights, isShown]);
     }
   });
@@ -273,14 +236,13 @@ describe('the result report', () => {
     const event = await pollOfEveryMethod(3);
     await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     await finishEvent(service, event.id);
-    const { size, pages } = readPdf(await download(event, 'pdf?paper=letter'));
+    const { size, pages } = readPdf((await download(event, 'pdf?paper=letter')).bytes);
     expect(size).toEqual([612, 792]);
     expect(pages[0]?.split('\n')).toContain('FINAL');
   });
 
   test('is made many at a time, and others are answered meanwhile', async () => {
-    const event = poll;
-    const target = await linkTo(event, 'pdf');
+    const target = await linkTo(poll, 'pdf');
     const reports = Promise.all(Array.from({ length: 8 }, () => fetchFile(target)));
     expect((await service.call('GET', '/health/live')).status).toBe(200);
     expect((await reports).map((response) => response.status)).toEqual(Array(8).fill(200));
@@ -293,7 +255,7 @@ describe('the table of results', () => {
       { votingMethod: 'plurality', candidates: ['@SUM(A1)', '+Bea', 'a "quoted", name'], settings: { title: '-2+3' } },
     ]);
     await account.votePoll(event, votesFor(event, 2));
-    const text = (await download(event, 'csv')).toString('utf8');
+    const text = (await download(event, 'csv')).bytes.toString('utf8');
     expect(text.startsWith('\ufeff')).toBe(true);
     const [head = [], ...rows] = parseCsv(text.slice(1));
     expect(new Set(rows.map((row) => row.length))).toEqual(new Set([head.length]));
@@ -312,23 +274,19 @@ describe('the table of results', () => {
 
 describe('the results as JSON', () => {
   test('are what the organizer reads, but for the moment', async () => {
-    const event = poll;
-    const results = await account.get(`/voting-events/${event.id}/results`);
-    const exported = JSON.parse((await download(event, 'json')).toString('utf8'));
-    expect({ ...exported.data, asOf: 0 }).toEqual({ ...results.body.data, asOf: 0 });
+    const results = await account.of(poll).show('/results');
+    const exported = (await download(poll, 'json')).body.data;
+    expect({ ...exported, asOf: 0 }).toEqual({ ...results, asOf: 0 });
   });
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: the report is judged by its public schema
-const records = async (event: TestEvent): Promise<any> => JSON.parse((await download(event, 'cvr')).toString('utf8'));
+const records = async (event: TestEvent): Promise<TestAnswer['body']> => (await download(event, 'cvr')).body;
 
 /** The weights that records tell of the first position, where they do. */
 function weightsOf(report: Awaited<ReturnType<typeof records>>): (string | undefined)[] {
-  type Selection = { SelectionPosition: [{ FractionalVotes?: string }] };
-  type Record = { CVRSnapshot: [{ CVRContest: [{ CVRContestSelection: [Selection] }] }] };
-  return report.CVR.map(
-    (one: Record) => one.CVRSnapshot[0].CVRContest[0].CVRContestSelection[0].SelectionPosition[0].FractionalVotes,
-  ).toSorted();
+  return valuesOf(report.CVR, 'CVRSnapshot')
+    .map(([{ CVRContest }]) => CVRContest[0].CVRContestSelection[0].SelectionPosition[0].FractionalVotes)
+    .toSorted();
 }
 
 describe('the cast vote records', () => {
@@ -344,8 +302,7 @@ describe('the cast vote records', () => {
   });
 
   test('count to the results: every vote of every ballot that counts, once', async () => {
-    const event = poll;
-    const report = await records(event);
+    const report = await records(poll);
     expect(report.CVR).toHaveLength(7);
     const votes = new Map<string, number>();
     for (const record of report.CVR) {
@@ -356,13 +313,11 @@ describe('the cast vote records', () => {
         }
       }
     }
-    const results = await account.show(`/voting-events/${event.id}/results`);
+    const results = await account.show(`/voting-events/${poll.id}/results`);
     const contests = report.Election[0].Contest;
     for (const [index, position] of results.positions.entries()) {
-      const counted = contests[index].ContestSelection.map((one: { '@id': string }) => votes.get(one['@id']) ?? 0);
-      expect(counted, `${position.title}`).toEqual(
-        position.candidates.map((one: { votesWon: number }) => one.votesWon),
-      );
+      const counted = valuesOf(contests[index].ContestSelection, '@id').map((id) => votes.get(id) ?? 0);
+      expect(counted, position.title).toEqual(valuesOf(position.candidates, 'votesWon'));
     }
   });
 
@@ -372,9 +327,9 @@ describe('the cast vote records', () => {
     await sealBallots(service, event.id, 1);
     const sealed = await records(event);
     const choices = (report: typeof sealed) =>
-      report.CVR.map((one: { CVRSnapshot: [{ CVRContest: unknown }] }) =>
-        JSON.stringify(one.CVRSnapshot[0].CVRContest),
-      ).sort();
+      valuesOf(report.CVR, 'CVRSnapshot')
+        .map(([{ CVRContest }]) => JSON.stringify(CVRContest))
+        .sort();
     expect(choices(sealed)).toEqual(choices(waiting));
   });
 
@@ -382,7 +337,7 @@ describe('the cast vote records', () => {
     const event = await largePoll(4500);
     const report = await records(event);
     expect(report.CVR).toHaveLength(4501);
-    expect(new Set(report.CVR.map((one: { UniqueId: string }) => one.UniqueId)).size).toBe(4501);
+    expect(new Set(valuesOf(report.CVR, 'UniqueId')).size).toBe(4501);
   });
 
   test.each([
@@ -417,18 +372,15 @@ describe('the cast vote records', () => {
   });
 
   test('of a secret event name no voter, no ballot and no time, and no weight that few have', async () => {
-    const event = await account.event({ type: 'election' }, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
-    const choose = (at: number) => (own: TestEvent) => votesFor(own, at);
+    const event = await account.event({ type: 'election' });
     const voters = await holdElection(event, [
-      ...Array.from({ length: 5 }, () => ({ weight: 2.5, votes: choose(0) })),
-      { weight: 7, votes: choose(1) },
+      ...Array.from({ length: 5 }, () => ({ weight: 2.5, votes: votesFor(event) })),
+      { weight: 7, votes: votesFor(event, 1) },
     ]);
     // What waits for others is no record yet.
     const early: unknown[] = (await records(event)).CVR;
-    const sealed = await service.deps.db.$client.query('SELECT 1 FROM sealed_ballots($1)', [event.id]);
-    expect(early.length).toBeLessThanOrEqual(sealed.rows.length);
+    const sealed = await service.query('SELECT 1 FROM sealed_ballots($1)', [event.id]);
+    expect(early.length).toBeLessThanOrEqual(sealed.length);
     await finishEvent(service, event.id);
     const report = await records(event);
     const text = JSON.stringify(report.CVR);
@@ -450,17 +402,17 @@ describe('the cast vote records', () => {
     ['no weight where all are alike', 3, Array(11).fill('3/1')],
   ])('of a secret event keep back %s', async (_what, weight, shown) => {
     const event = await account.event({ type: 'election' }, PLURALITY, false);
-    const base = `/voting-events/${event.id}`;
-    const make = async (path: string, body: object) => (await account.make(`${base}/${path}`, body)).id;
-    const groupId = await make('groups', { name: 'Board' });
-    const positionId = await make('positions', { title: 'Of the board', votingMethod: 'plurality', groupId });
-    const candidateId = await make('candidates', { name: 'Cy', positionIds: [positionId] });
-    await account.change(base, { status: 'open' });
-    const common = { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] };
+    const own = account.of(event);
+    const { id: groupId } = await own.make('/groups', { name: 'Board' });
+    const seat = { title: 'Of the board', votingMethod: 'plurality', groupId };
+    const { id: positionId } = await own.make('/positions', seat);
+    const { id: candidateId } = await own.make('/candidates', { name: 'Cy', positionIds: [positionId] });
+    await own.change('', { status: 'open' });
+    const votes = votesFor(event);
     await holdElection(event, [
-      ...Array.from({ length: 5 }, () => ({ weight: 3, votes: () => [common] })),
-      ...Array.from({ length: 5 }, () => ({ weight, votes: () => [common] })),
-      { weight: 3, groupId, votes: () => [common, { positionId, candidateId }] },
+      ...Array.from({ length: 5 }, () => ({ weight: 3, votes })),
+      ...Array.from({ length: 5 }, () => ({ weight, votes })),
+      { weight: 3, groupId, votes: [...votes, { positionId, candidateId }] },
     ]);
     await sealBallots(service, event.id);
     expect(weightsOf(await records(event))).toEqual(shown);
@@ -471,7 +423,7 @@ describe('the cast vote records', () => {
     const visitorId = visitor();
     await account.votePoll(event, ballotOf(event, 0), visitorId);
     const report = await records(event);
-    expect(new Set(report.CVR.map((one: { UniqueId: string }) => one.UniqueId)).size).toBe(4);
+    expect(new Set(valuesOf(report.CVR, 'UniqueId')).size).toBe(4);
     expect(JSON.stringify(report)).not.toContain(visitorId);
   });
 });

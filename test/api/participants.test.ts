@@ -1,14 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  demand,
-  fieldOf,
-  finishEvent,
-  refusalOf,
-  type TestEvent,
-  tendLog,
-  visitor,
-  votesFor,
-} from '#test/harness/elections.ts';
+import { demand, fieldOf, refusalOf, valuesOf } from '#test/harness/answers.ts';
+import { finishEvent, type TestEvent, tendLog, visitor, votesFor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -19,8 +11,6 @@ const account = await service.account();
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
-const organize = (method: string, path: string, body?: unknown) =>
-  service.call(method, path, body, { key: account.write });
 const vote = (event: TestEvent, path: string, body: unknown) => account.page(event, path, body);
 
 const check = async (event: TestEvent, identity: object) => (await vote(event, 'voter/check', identity)).body.data;
@@ -76,21 +66,19 @@ describe('a poll', () => {
     const event = await account.event();
     const visitorId = 'vi_ABCDEFabcdef0123';
     expect(await castAndConfirm(event, { visitorId: ` ${visitorId} ` })).toBe('voted');
-    const { data } = (await organize('GET', `/voting-events/${event.id}/voters`)).body;
+    const { data } = (await account.get(`/voting-events/${event.id}/voters`)).body;
     expect(data).toMatchObject([{ voterId: visitorId, source: 'poll', hasVoted: true }]);
-    expect((await organize('GET', `/voting-events/${event.id}/votes`)).body.data).toMatchObject([
-      { voterId: visitorId },
-    ]);
+    expect(await account.of(event).show('/votes')).toMatchObject([{ voterId: visitorId }]);
   });
 
   test('lists a participant whose ID and address a voter of the organizer has', async () => {
     const voter = { requireVoterId: true, saveVoterInfo: true };
     const event = await account.event({ voter });
     const own = { name: 'Vera', voterId: 'M-1', email: 'vera@mail.example' };
-    demand(await organize('POST', `/voting-events/${event.id}/voters`, own), 201);
+    await account.make(`/voting-events/${event.id}/voters`, own);
     expect(await castAndConfirm(event, { visitorId: visitor(), voterId: own.voterId, email: own.email })).toBe('voted');
-    const { data } = (await organize('GET', `/voting-events/${event.id}/voters`)).body;
-    expect(data.map((row: { source: string }) => row.source)).toEqual(['organizer', 'poll']);
+    const { data } = (await account.get(`/voting-events/${event.id}/voters`)).body;
+    expect(valuesOf(data, 'source')).toEqual(['organizer', 'poll']);
   });
 
   test('says of a voter that they voted by the participation of its own event alone', async () => {
@@ -99,33 +87,20 @@ describe('a poll', () => {
     if (voted === undefined || other === undefined) throw new Error('two events were created');
     expect(await castAndConfirm(voted, { visitorId: visitor(), voterId: 'SAME-1' })).toBe('voted');
     const path = `/voting-events/${other.id}/voters`;
-    const { id } = demand(await organize('POST', path, { name: 'Vera', voterId: 'SAME-1' }), 201);
-    expect(demand(await organize('GET', `${path}/${id}`), 200).hasVoted).toBe(false);
-    expect(demand(await organize('GET', path), 200)).toMatchObject([{ hasVoted: false }]);
+    const { id } = await account.make(path, { name: 'Vera', voterId: 'SAME-1' });
+    expect((await account.show(`${path}/${id}`)).hasVoted).toBe(false);
+    expect(await account.show(path)).toMatchObject([{ hasVoted: false }]);
   });
 
   test('takes no registration, and mails no voter key', async () => {
-    expect(
-      fieldOf(
-        await organize('POST', '/voting-events', {
-          title: 'P',
-          type: 'poll',
-          voter: { selfRegistration: true },
-        }),
-      ),
-    ).toEqual([422, 'voter.selfRegistration']);
+    const voter = { selfRegistration: true };
+    const made = await account.post('/voting-events', { title: 'P', type: 'poll', voter });
+    expect(fieldOf(made)).toEqual([422, 'voter.selfRegistration']);
     const event = await account.event();
-    expect(
-      fieldOf(await organize('PATCH', `/voting-events/${event.id}`, { voter: { selfRegistration: true } })),
-    ).toEqual([422, 'voter.selfRegistration']);
-    expect(refusalOf(await vote(event, 'register/voter', { name: 'V', email: 'v@club.example' }))).toEqual([
-      403,
-      'registration_closed',
-    ]);
-    expect(refusalOf(await vote(event, 'voter-key/request', { email: 'v@club.example' }))).toEqual([
-      409,
-      'not_an_election',
-    ]);
+    expect(fieldOf(await account.of(event).patch('', { voter }))).toEqual([422, 'voter.selfRegistration']);
+    const email = 'v@club.example';
+    expect(refusalOf(await vote(event, 'register/voter', { name: 'V', email }))).toEqual([403, 'registration_closed']);
+    expect(refusalOf(await vote(event, 'voter-key/request', { email }))).toEqual([409, 'not_an_election']);
   });
 });
 
@@ -143,7 +118,7 @@ describe('a voter of an election', () => {
     // An address of its own: mails to one address are counted, whatever event they are about.
     const email = `vera-${visitor().slice(3, 15)}@club.example`;
     const body = { name: 'Vera', email, voterId: 'M-1' };
-    const { id } = demand(await organize('POST', `/voting-events/${event.id}/voters`, body), 201);
+    const { id } = await account.make(`/voting-events/${event.id}/voters`, body);
     const voterKey = await mailedVoterKey(service, () => vote(event, 'voter-key/request', { email }));
     return { event, id, email, voterKey, path: `/voting-events/${event.id}/voters/${id}` };
   }
@@ -154,19 +129,19 @@ describe('a voter of an election', () => {
   test('is judged at the confirm as at the cast: one who was rejected meanwhile has no ballot', async () => {
     const voter = await voterOf();
     const confirmationCode = await cast(voter);
-    demand(await organize('PATCH', voter.path, { status: 'rejected' }), 200);
+    await account.change(voter.path, { status: 'rejected' });
     expect(refusalOf(await vote(voter.event, 'ballot/confirm', { confirmationCode }))).toEqual([403, 'voter_rejected']);
-    const { stats } = demand(await organize('GET', `/voting-events/${voter.event.id}/results`), 200);
+    const { stats } = await account.show(`/voting-events/${voter.event.id}/results`);
     expect(stats.ballots).toBe(0);
-    demand(await organize('PATCH', voter.path, { status: 'approved' }), 200);
+    await account.change(voter.path, { status: 'approved' });
     expect((await vote(voter.event, 'ballot/confirm', { confirmationCode })).status).toBe(200);
   });
 
   test('keeps weight and group while a ballot waits that was judged by them', async () => {
     const voter = await voterOf();
     await cast(voter);
-    expect(refusalOf(await organize('PATCH', voter.path, { weight: 3 }))).toEqual([409, 'event_has_ballots']);
-    expect((await organize('DELETE', voter.path)).body.error.details.reason).toBe('event_has_ballots');
+    expect(refusalOf(await account.patch(voter.path, { weight: 3 }))).toEqual([409, 'event_has_ballots']);
+    expect((await account.delete(voter.path)).body.error.details.reason).toBe('event_has_ballots');
   });
 
   test.each([
@@ -178,13 +153,12 @@ describe('a voter of an election', () => {
   ])('loses the keys that were mailed before by %s: %j', async (_what, change, ends) => {
     const voter = await voterOf();
     const sent = 'email' in change && change.email === 'upper' ? { email: voter.email.toUpperCase() } : change;
-    const answer = demand(await organize('PATCH', voter.path, sent), 200);
+    const answer = await account.change(voter.path, sent);
     expect(answer.keyStatus).toBe(ends ? 'none' : 'sent');
-    if ('status' in change) demand(await organize('PATCH', voter.path, { status: 'approved' }), 200);
+    if ('status' in change) await account.change(voter.path, { status: 'approved' });
     const { email = voter.email } = sent as { email?: string };
-    expect(await check(voter.event, { voterKey: voter.voterKey, email })).toEqual(
-      ends ? ineligible('voter_key_invalid') : { eligible: true },
-    );
+    const shown = ends ? ineligible('voter_key_invalid') : { eligible: true };
+    expect(await check(voter.event, { voterKey: voter.voterKey, email })).toEqual(shown);
   });
 
   test('keeps every key that was mailed until the event closes', async () => {
@@ -197,14 +171,13 @@ describe('a voter of an election', () => {
   test('is nobody else: a stored key that is copied to another voter opens nothing', async () => {
     const voter = await voterOf();
     const body = { name: 'Otto', email: 'otto@club.example' };
-    const { id } = demand(await organize('POST', `/voting-events/${voter.event.id}/voters`, body), 201);
+    const { id } = await account.make(`/voting-events/${voter.event.id}/voters`, body);
     await service.query(
       'INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, number) SELECT voting_event_id, $2, key_hash, number FROM voter_keys WHERE voting_event_id = $1',
       [voter.event.id, id],
     );
-    expect(await check(voter.event, { voterKey: voter.voterKey, email: body.email })).toEqual(
-      ineligible('voter_key_invalid'),
-    );
+    const copied = { voterKey: voter.voterKey, email: body.email };
+    expect(await check(voter.event, copied)).toEqual(ineligible('voter_key_invalid'));
   });
 
   test('is not locked out by wrong keys from anywhere: a fresh and an old right key pass', async () => {
@@ -225,16 +198,11 @@ describe('a voter of an election', () => {
   test('hears the choices of a secret ballot again while the event is open alone, from stored answers too', async () => {
     const voter = await voterOf();
     const confirmationCode = await cast(voter);
-    const confirm = () =>
-      service.call(
-        'POST',
-        `/public/voting-events/${voter.event.id}/ballot/confirm`,
-        { confirmationCode },
-        { key: account.vote, headers: { 'Idempotency-Key': `confirm-${voter.id}` } },
-      );
+    const headers = { 'Idempotency-Key': `confirm-${voter.id}` };
+    const confirm = () => account.page(voter.event, 'ballot/confirm', { confirmationCode }, headers);
     const [first, open] = [await confirm(), await confirm()];
     expect([first.body.data.votes.length, open.body]).toEqual([1, first.body]);
-    demand(await organize('PATCH', `/voting-events/${voter.event.id}`, { status: 'closed' }), 200);
+    await account.change(`/voting-events/${voter.event.id}`, { status: 'closed' });
     const closed = await confirm();
     expect([closed.status, closed.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
     expect(closed.body.data).toEqual({ ...first.body.data, votes: [] });
@@ -245,12 +213,12 @@ describe('a voter of an election', () => {
     expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');
     await moveEnd(service.deps, voter.event.id, CLOSED);
     const figures = async () => {
-      const stats = demand(await organize('GET', `/voting-events/${voter.event.id}/stats`), 200);
+      const stats = await account.show(`/voting-events/${voter.event.id}/stats`);
       return [stats.voters, stats.turnout, stats.ballots];
     };
     const before = await figures();
-    demand(await organize('DELETE', voter.path), 202);
-    expect((await organize('GET', voter.path)).status).toBe(404);
+    demand(await account.delete(voter.path), 202);
+    expect((await account.get(voter.path)).status).toBe(404);
     expect(await figures()).toEqual(before);
     const rows = await service.query('SELECT name, email, voter_id FROM voters WHERE id = $1', [voter.id]);
     expect(rows).toEqual([{ name: '', email: null, voter_id: null }]);
@@ -260,29 +228,27 @@ describe('a voter of an election', () => {
     const event = await account.event({ type: 'election', voter: { requireVoterId: true, selfRegistration: true } });
     const base = `/voting-events/${event.id}`;
     const person = (name: string) => ({
-      name: `${name} Erased`,
-      email: `${name}@erased.example`,
-      voterId: `ID-${name}`,
+      ...{ name: `${name} Erased`, email: `${name}@erased.example`, voterId: `ID-${name}` },
     });
     const ids = [
-      demand(await organize('POST', `${base}/voters`, person('one')), 201).id,
+      (await account.make(`${base}/voters`, person('one'))).id,
       demand(await vote(event, 'register/voter', person('two')), 201).id,
-      demand(await organize('POST', `${base}/voters`, person('three')), 201).id,
+      (await account.make(`${base}/voters`, person('three'))).id,
     ];
-    demand(await organize('POST', `${base}/voters`, person('stays')), 201);
+    await account.make(`${base}/voters`, person('stays'));
     for (const [index, name] of ['one', 'two', 'three'].entries()) {
       const changes = { name: `${name} Renamed`, email: `${name}@renamed.example`, voterId: `NEW-${name}` };
-      demand(await organize('PATCH', `${base}/voters/${ids[index]}`, changes), 200);
+      await account.change(`${base}/voters/${ids[index]}`, changes);
     }
     await moveEnd(service.deps, event.id, CLOSED);
     const read = async () => {
-      const trail = (await organize('GET', `${base}/audit`)).body.data;
-      return { trail, text: JSON.stringify(trail) + (await organize('GET', `${base}/audit/csv`)).body };
+      const trail = (await account.get(`${base}/audit`)).body.data;
+      return { trail, text: JSON.stringify(trail) + (await account.get(`${base}/audit/csv`)).body };
     };
     const before = await read();
-    demand(await organize('DELETE', `${base}/voters/${ids[0]}`), 202);
+    demand(await account.delete(`${base}/voters/${ids[0]}`), 202);
     const bulk = { action: 'delete', voterIds: ids.slice(1) };
-    demand(await organize('POST', `${base}/voters/bulk`, bulk), 200);
+    demand(await account.post(`${base}/voters/bulk`, bulk), 200);
     const after = await read();
     for (const name of ['one', 'two', 'three']) {
       const told = [`${name} Erased`, `${name}@`, `ID-${name}`, `${name} Renamed`, `NEW-${name}`];
@@ -297,37 +263,36 @@ describe('a voter of an election', () => {
 
   test('who is taken off the roll before the result is final stays in the audit trail', async () => {
     const voter = await voterOf();
-    demand(await organize('DELETE', voter.path), 202);
-    const { data } = (await organize('GET', `/voting-events/${voter.event.id}/audit?action=voter.deleted`)).body;
-    expect(data.map(({ before }: { before: unknown }) => before)).toEqual([
-      expect.objectContaining({ email: voter.email }),
-    ]);
+    demand(await account.delete(voter.path), 202);
+    const { data } = (await account.get(`/voting-events/${voter.event.id}/audit?action=voter.deleted`)).body;
+    expect(valuesOf(data, 'before')).toEqual([expect.objectContaining({ email: voter.email })]);
   });
 });
 
 test.each(['\u2800', '\u3164', '\u00ad', '\u200b', '\u0301', ' \u2800 '])(
   'a title of nothing visible is no title: %j',
   async (title) => {
-    expect(fieldOf(await organize('POST', '/voting-events', { title, type: 'poll' }))).toEqual([422, 'title']);
+    expect(fieldOf(await account.post('/voting-events', { title, type: 'poll' }))).toEqual([422, 'title']);
   },
 );
 
 test('votes beyond every budget are told as credits that are missing, however many they are', async () => {
   const event = await account.event({}, [{ votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] }]);
-  for (const value of [11, 1_000_001, 1e9, Number.MAX_SAFE_INTEGER]) {
-    const [entry] = votesFor(event);
-    const refused = await vote(event, 'ballot/cast', { visitorId: visitor(), votes: [{ ...entry, value }] });
-    const { field, reason, available } = refused.body.error.details;
+  for (const values of [[10, 1], [11], [1_000_001], [1e9], [Number.MAX_SAFE_INTEGER]]) {
+    const votes = values.map((value, candidate) => ({ ...votesFor(event, candidate)[0], value }));
+    const refused = await vote(event, 'ballot/cast', { visitorId: visitor(), votes });
+    const { field, reason, required, available } = refused.body.error.details;
     expect([refused.status, field, reason, available]).toEqual([422, 'votes', 'insufficient_credits', 100]);
+    if (values.length > 1) expect(required).toBe(101);
   }
 });
 
 test('a ballot that is wrong for every group is told before the key is judged', async () => {
   const event = await account.event({ type: 'election' }, [PLURALITY, PLURALITY], false);
   const base = `/voting-events/${event.id}`;
-  const { id: groupId } = demand(await organize('POST', `${base}/groups`, { name: 'South' }), 201);
-  demand(await organize('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
-  demand(await organize('PATCH', base, { status: 'open' }), 200);
+  const { id: groupId } = await account.make(`${base}/groups`, { name: 'South' });
+  await account.change(`${base}/positions/${event.positions[0]?.id}`, { groupId });
+  await account.change(base, { status: 'open' });
   const identity = { voterKey: '0000-0000-0000-0000', email: 'nobody@club.example' };
   const cast = (votes: unknown) => vote(event, 'ballot/cast', { ...identity, votes });
   expect((await cast([{ positionId: 'pos_unknown', candidateId: 'cnd_unknown' }])).status).toBe(422);
@@ -341,12 +306,12 @@ describe.each([
   test('after the close is told that the event is over, whatever its key, and counts no guess', async () => {
     const event = await account.event({ type: 'election' }, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
-    const { id: groupId } = demand(await organize('POST', `${base}/groups`, { name: 'South' }), 201);
-    if (grouped) demand(await organize('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
+    const { id: groupId } = await account.make(`${base}/groups`, { name: 'South' });
+    if (grouped) await account.change(`${base}/positions/${event.positions[0]?.id}`, { groupId });
     const email = 'vera@club.example';
-    const voter = demand(await organize('POST', `${base}/voters`, { name: 'Vera', email, groupId }), 201);
+    const voter = await account.make(`${base}/voters`, { name: 'Vera', email, groupId });
     const keys = [await giveVoterKey(service, event.id, voter.id), '0000-0000-0000-0000'];
-    demand(await organize('PATCH', base, { status: 'open' }), 200);
+    await account.change(base, { status: 'open' });
     const told = async () => {
       const reasons = new Set<string>();
       for (const voterKey of [...keys, ...keys, ...keys, ...keys, ...keys, ...keys]) {
@@ -355,7 +320,7 @@ describe.each([
       }
       return [...reasons];
     };
-    demand(await organize('PATCH', base, { status: 'closed' }), 200);
+    await account.change(base, { status: 'closed' });
     expect(await told()).toEqual(['403 event_closed']);
     await finishEvent(service, event.id);
     expect(await told()).toEqual(['403 event_closed']);
@@ -370,7 +335,7 @@ test('a blank confirmation code is no code', async () => {
 test('an address of the longest length is an address: 320 characters of plain name and domain', async () => {
   const event = await account.event({ type: 'election' });
   const email = (length: number): string => `${'a'.repeat(length - '@club.example'.length)}@club.example`;
-  const add = (address: string) => organize('POST', `/voting-events/${event.id}/voters`, { name: 'V', email: address });
+  const add = (address: string) => account.post(`/voting-events/${event.id}/voters`, { name: 'V', email: address });
   expect((await add(email(320))).status).toBe(201);
   expect((await add(email(321))).status).toBe(422);
 });
@@ -395,7 +360,7 @@ describe('the list of votes', () => {
       const addBallot = async (index: number): Promise<void> => {
         if (type === 'poll') return void (await account.votePoll(event, votesFor(event)));
         const body = { name: 'V', email: `v${index}@club.example` };
-        const { id } = demand(await organize('POST', `/voting-events/${event.id}/voters`, body), 201);
+        const { id } = await account.make(`/voting-events/${event.id}/voters`, body);
         const voterKey = await giveVoterKey(service, event.id, id);
         expect(await castAndConfirm(event, { voterKey, email: body.email })).toBe('voted');
       };
@@ -406,7 +371,7 @@ describe('the list of votes', () => {
         const seen: string[] = [];
         let cursor = '';
         for (let page = 0; ; page += 1) {
-          const answer = await organize('GET', `/voting-events/${event.id}/votes?limit=2${cursor}`);
+          const answer = await account.get(`/voting-events/${event.id}/votes?limit=2${cursor}`);
           seen.push(...demand(answer, 200).map((row: { id: string }) => row.id));
           if (answer.body.nextCursor === null) return seen;
           cursor = `&cursor=${encodeURIComponent(answer.body.nextCursor)}`;
@@ -429,13 +394,11 @@ describe('the list of votes', () => {
   test('and every other list take a search of one or two characters for the beginning of a word', async () => {
     const event = await account.event({ type: 'election' }, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
-    const rows = ['Bob Oberg', 'Job Ende', 'O.b Müller', 'a_ob'].map((name, index) => ({
-      name,
-      voterId: `${index}-x`,
-    }));
-    demand(await organize('POST', `${base}/voters/batch`, { voters: rows }), 201);
+    const roll = ['Bob Oberg', 'Job Ende', 'O.b Müller', 'a_ob'];
+    const rows = roll.map((name, index) => ({ name, voterId: `${index}-x` }));
+    await account.make(`${base}/voters/batch`, { voters: rows });
     const names = async (path: string, search: string): Promise<string[]> =>
-      demand(await organize('GET', `${base}/${path}?search=${encodeURIComponent(search)}`), 200).map(
+      (await account.show(`${base}/${path}?search=${encodeURIComponent(search)}`)).map(
         ({ name, title }: { name?: string; title?: string }) => name ?? title,
       );
     expect(await names('voters', 'ob')).toEqual(['Bob Oberg', 'a_ob']);
@@ -452,12 +415,12 @@ describe('the list of votes', () => {
     await account.votePoll(event, votesFor(event), visitorId);
     await account.votePoll(event, votesFor(event, 1));
     const count = async (search: string): Promise<number> =>
-      demand(await organize('GET', `/voting-events/${event.id}/votes?search=${search}`), 200).length;
+      (await account.show(`/voting-events/${event.id}/votes?search=${search}`)).length;
     expect([await count('ADA'), await count('plurality'), await count(visitorId), await count('nothing')]).toEqual([
       1, 2, 1, 0,
     ]);
-    const types = demand(await organize('GET', '/webhook-event-types?search=PAYMENT.'), 200);
-    expect(types.map(({ type }: { type: string }) => type)).toContain('payment.succeeded');
-    expect(types.every(({ type }: { type: string }) => type.startsWith('payment.'))).toBe(true);
+    const types = valuesOf(await account.show('/webhook-event-types?search=PAYMENT.'), 'type');
+    expect(types).toContain('payment.succeeded');
+    expect(types.every((type) => type.startsWith('payment.'))).toBe(true);
   });
 });

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { fieldOf, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { fieldOf, finishEvent, PLURALITY, refusalOf, type TestEvent } from '#test/harness/elections.ts';
-import { mailedVoterKey } from '#test/harness/mails.ts';
+import { finishEvent, PLURALITY, people, type TestEvent } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
-import { patiently, type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const service = await useService();
@@ -66,7 +66,7 @@ describe('the electorate of a position', () => {
     await finishEvent(service, event.id);
     const { final, disputed, positions, stats } = await resultsOf(event);
     expect([final, disputed, stats.electorate]).toEqual([true, false, 12]);
-    const [north, all] = positions.map(({ referendum }: { referendum: object }) => referendum);
+    const [north, all] = valuesOf(positions, 'referendum');
     expect(north).toMatchObject({ electorate: '3', outcome: 'passed' });
     expect(north.rules).toMatchObject([{ actual: '2/3' }, { name: 'turnout_quorum', actual: '2/3', met: true }]);
     expect(all).toMatchObject({ electorate: '12', outcome: 'no_quorum' });
@@ -85,23 +85,24 @@ describe('the lot', () => {
     const event = await account.event({ type: 'poll', ballot: { opening: 'observer' } }, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cid'], settings: { tieBreak: 'lot' } },
     ]);
-    const draft = await resultsOf(event);
-    expect(draft.lot).toMatchObject({ seed: null, root: null });
     for (const candidate of [0, 1, 2]) await vote(event, [[0, candidate]]);
+    // The seed is drawn when the log opens, a moment after the event.
+    await untilTrue(async () => (await resultsOf(event)).lot.seedHash !== null);
+    const open = await resultsOf(event);
     await close(event);
-    const early = await resultsOf(event);
-    expect(early.final).toBe(false);
-    expect(early.lot).toMatchObject({ seed: null, root: null });
-    expect(early.positions[0]).toMatchObject({ winners: [], tie: { policy: 'lot', seed: null } });
-    expect(early.positions[0].candidates.map(({ tied, winner }: Record<string, boolean>) => [tied, winner])).toEqual([
-      [true, false],
-      [true, false],
-      [true, false],
-    ]);
+    // Ballots are still confirmed: who knew the seed could choose by the last of them.
+    const closed = await resultsOf(event);
+    expect(closed.lot).toEqual(open.lot);
+    const undecided = { tied: true, winner: false };
+    for (const early of [open, closed]) {
+      expect([early.final, early.lot]).toMatchObject([false, { seed: null, root: null }]);
+      expect(early.positions[0]).toMatchObject({ winners: [], tie: { policy: 'lot', seed: null } });
+      expect(early.positions[0].candidates).toMatchObject([undecided, undecided, undecided]);
+    }
 
     await finishEvent(service, event.id);
     const final = await resultsOf(event);
-    expect(final.final).toBe(true);
+    expect([final.final, final.lot.seedHash]).toEqual([true, open.lot.seedHash]);
     // From here on as docs/counting.md says it, and with nothing of the service.
     const { seed, root, seedHash } = final.lot;
     expect(createHash('sha256').update(Buffer.from(seed, 'hex')).digest('hex')).toBe(seedHash);
@@ -109,7 +110,7 @@ describe('the lot', () => {
       createHash('sha256')
         .update(Buffer.concat([Buffer.from(seed, 'hex'), Buffer.from(root, 'hex'), Buffer.from(id, 'utf8')]))
         .digest('hex');
-    const ids: string[] = final.positions[0].candidates.map(({ id }: { id: string }) => id);
+    const ids: string[] = valuesOf(final.positions[0].candidates, 'id');
     const [first] = ids.toSorted((a, b) => (lotNumber(a) < lotNumber(b) ? -1 : 1));
     expect(final.positions[0]).toMatchObject({ winners: [first], tie: { policy: 'lot', seed } });
     // The root is that of all leaves before the close leaf.
@@ -150,7 +151,7 @@ test('a score left out on a scale without 0 counts the lowest mark', async () =>
   ]);
   await vote(event, [[0, 0, { value: -1 }]]);
   const [position] = (await resultsOf(event)).positions;
-  expect(position.candidates.map(({ votesWon }: { votesWon: number }) => votesWon)).toEqual([-1, -5]);
+  expect(valuesOf(position.candidates, 'votesWon')).toEqual([-1, -5]);
   expect(position.winners).toEqual([event.positions[0]?.candidates[0]]);
 });
 
@@ -244,11 +245,8 @@ test.each(['rejected', 'pending', 'withdrawn'])(
       [1, 0, { rank: 1 }],
       [1, 1, { rank: 2 }],
     ]);
-    const gone = [
-      event.positions[0]?.candidates[0],
-      event.positions[1]?.candidates[0],
-      event.positions[1]?.candidates[2],
-    ];
+    const [first, second] = event.positions.map(({ candidates }) => candidates);
+    const gone = [first?.[0], second?.[0], second?.[2]];
     // Below every rule of the API: a count must not depend on how a status came about.
     await service.query('UPDATE candidates SET status = $1 WHERE id = ANY($2)', [status, gone]);
     await service.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [event.id]);
@@ -257,7 +255,7 @@ test.each(['rejected', 'pending', 'withdrawn'])(
     expect(plurality.candidates[0]).toMatchObject({ votesWon: 1, winner: false });
     expect(ranked.winners).toEqual([event.positions[1]?.candidates[1]]);
     // Who is not on the ballot and has no vote either is not told.
-    const shown = ranked.candidates.map(({ id }: { id: string }) => id).includes(gone[2]);
+    const shown = valuesOf(ranked.candidates, 'id').includes(gone[2]);
     expect(shown).toBe(status === 'withdrawn');
   },
 );
@@ -267,12 +265,8 @@ test('turnout of the groups is told once the result is final, of groups with at 
   const groupOf = async (name: string): Promise<string> =>
     (await account.make(`/voting-events/${event.id}/groups`, { name })).id;
   const [large, small] = [await groupOf('Large'), await groupOf('Small')];
-  const voters = Array.from({ length: 9 }, (_, index) => ({
-    name: `Voter ${index}`,
-    email: `voter-${index}@group.example`,
-    groupId: index < 5 ? large : small,
-  }));
-  await account.make(`/voting-events/${event.id}/voters/batch`, { voters });
+  const voters = people(9).map((voter, index) => ({ ...voter, groupId: index < 5 ? large : small }));
+  await account.of(event).make('/voters/batch', { voters });
   expect((await resultsOf(event)).byGroup).toBeNull();
   await close(event);
   await finishEvent(service, event.id);
@@ -283,7 +277,7 @@ const OPEN = { hidden: false, live: true, published: false };
 const PUBLIC_WHEN_FINAL = { hidden: false, live: true, published: true };
 
 test.each(['hidden', 'live', 'published'] as const)(
-  'results that are `%s` are read by observers once they are final, and before that by whom they are public to',
+  'results that are `%s` are read by observers once they are final, before that by whom they are public to, and always by the organizer',
   async (visibility) => {
     const event = await account.event({ results: { visibility } }, [
       { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea'] },
@@ -292,24 +286,25 @@ test.each(['hidden', 'live', 'published'] as const)(
     await account.votePoll(event, [{ positionId: position?.id, candidateId: position?.candidates[0], rank: 1 }]);
     const observer = await createObserverKey(service, account, event.id);
     const read = async (key: string): Promise<boolean[]> => {
-      const base = `/public/voting-events/${event.id}/results`;
-      const answers = await Promise.all(
-        [base, `${base}/rounds?positionId=${position?.id}`].map((path) =>
-          service.call('GET', path, undefined, { key }),
-        ),
-      );
+      const paths = ['results', `results/rounds?positionId=${position?.id}`];
+      const ask = (path: string) =>
+        service.call('GET', `/public/voting-events/${event.id}/${path}`, undefined, { key });
+      const answers = await Promise.all(paths.map(ask));
       for (const { status, body } of answers)
         if (status !== 200) expect(body.error.details.reason).toBe('results_not_available');
       return answers.map(({ status }) => status === 200);
     };
     const both = (is: boolean): boolean[] => [is, is];
-    for (const key of [account.vote, observer]) expect(await read(key)).toEqual(both(OPEN[visibility]));
-    await account.change(`/voting-events/${event.id}`, { status: 'closed' });
-    for (const key of [account.vote, observer]) expect(await read(key)).toEqual(both(OPEN[visibility]));
+    for (const isClosed of [false, true]) {
+      if (isClosed) await close(event);
+      for (const key of [account.vote, observer]) expect(await read(key)).toEqual(both(OPEN[visibility]));
+      expect((await resultsOf(event)).final).toBe(false);
+    }
     await finishEvent(service, event.id);
     service.deps.events.forget(event.id);
     expect(await read(account.vote)).toEqual(both(PUBLIC_WHEN_FINAL[visibility]));
     expect(await read(observer)).toEqual(both(true));
+    expect((await resultsOf(event)).final).toBe(true);
   },
 );
 
@@ -319,10 +314,7 @@ const get = (event: TestEvent, path: string, key: string | undefined = account.r
 
 /** What an export redirects to. */
 async function download(event: TestEvent, path: string) {
-  const answer = await get(event, path);
-  expect(answer.status).toBe(302);
-  const { pathname } = new URL(answer.headers.get('location') ?? '');
-  const file = await patiently(() => service.call('GET', pathname));
+  const file = await account.of(event).download(`/results/${path}`);
   return { ...file, disposition: file.headers.get('content-disposition') ?? '' };
 }
 
@@ -333,11 +325,6 @@ const rank = (event: TestEvent, places: readonly (readonly [number, number])[]) 
     rank: place,
   }));
 
-async function voteByMail(event: TestEvent, email: string, votes: readonly unknown[]): Promise<void> {
-  const voterKey = await mailedVoterKey(service, () => account.page(event, 'voter-key/request', { email }));
-  await account.ballot(event, { voterKey, email, votes });
-}
-
 describe('the ballots of a ranked position as BLT', () => {
   test('hold seats, withdrawn candidates, each ballot with its ranks closed up, abstentions and names', async () => {
     const event = await account.event({ title: 'Board' }, [
@@ -345,13 +332,8 @@ describe('the ballots of a ranked position as BLT', () => {
       { votingMethod: 'plurality', candidates: ['X', 'Y'] },
     ]);
     const other = { positionId: event.positions[1]?.id, candidateId: event.positions[1]?.candidates[0] };
-    await account.votePoll(
-      event,
-      rank(event, [
-        [1, 3],
-        [0, 1],
-      ]),
-    );
+    const [late, first] = [rank(event, [[1, 3]]), rank(event, [[0, 1]])];
+    await account.votePoll(event, [...late, ...first]);
     await account.votePoll(event, rank(event, [[2, 1]]));
     await account.votePoll(event, [other]);
     const path = `blt?positionId=${event.positions[0]?.id}`;
@@ -370,14 +352,12 @@ describe('the ballots of a ranked position as BLT', () => {
   test('hold weights in whole numbers, and are refused where a weight would show whose a ballot is', async () => {
     const make = async (weights: readonly number[]): Promise<TestEvent> => {
       const event = await account.event({ type: 'election' }, [RANKED]);
-      const voters = weights.map((weight, index) => ({
-        name: `V${index}`,
-        email: `v${index}@${event.code}.example`,
-        weight,
-      }));
-      await account.make(`/voting-events/${event.id}/voters/batch`, { voters });
-      for (const index of [0, weights.length - 1])
-        await voteByMail(event, `v${index}@${event.code}.example`, rank(event, [[index === 0 ? 0 : 1, 1]]));
+      const voters = people(weights.length).map((voter, index) => ({ ...voter, weight: weights[index] }));
+      const made = await account.of(event).make('/voters/batch', { voters });
+      for (const [candidate, { id, email }] of [made[0], made.at(-1)].entries()) {
+        const voterKey = await giveVoterKey(service, event.id, id);
+        await account.ballot(event, { voterKey, email, votes: rank(event, [[candidate, 1]]) });
+      }
       await finishEvent(service, event.id);
       return event;
     };
@@ -395,10 +375,7 @@ describe('the ballots of a ranked position as BLT', () => {
     const event = await account.event({}, [RANKED, { votingMethod: 'approval', candidates: ['X'] }]);
     const free = await service.account('free');
     const own = await free.event({}, [RANKED]);
-    const codes = async (path: string, key?: string, of = event) => {
-      const answer = await get(of, path, key);
-      return refusalOf(answer);
-    };
+    const codes = async (path: string, key?: string, of = event) => refusalOf(await get(of, path, key));
     const good = `blt?positionId=${event.positions[0]?.id}`;
     expect(await codes('blt')).toEqual([400, 'bad_request']);
     expect(await codes(`${good}&x=1`)).toEqual([400, 'bad_request']);
