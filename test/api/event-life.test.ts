@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { LIFE, PHASES } from '#src/voting-events/lifecycle.ts';
 import { sealDeps } from '#src/work.ts';
-import { demand, fieldOf, finishEvent, PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand, fieldOf, valuesOf } from '#test/harness/answers.ts';
+import { finishEvent, PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import { patiently, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
@@ -12,14 +13,14 @@ import { giveVoterKey } from '#test/harness/voter-keys.ts';
 const service = await useService();
 const account = await service.account();
 
+const NAMES = ['Ada', 'Bea'];
 const THREE = { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cleo'] };
 const HOUR = 3_600_000;
 
-const send = (method: string, path: string, body?: unknown) => service.call(method, path, body, { key: account.write });
-const read = async (path: string) => demand(await send('GET', path), 200);
+const read = account.show;
 
 async function outcome(method: string, path: string, body?: unknown): Promise<string> {
-  const { status, body: answer } = await patiently(() => send(method, path, body));
+  const { status, body: answer } = await patiently(() => account.send(method, path, body));
   return status < 300 ? 'yes' : `${status} ${answer.error.details?.reason ?? answer.error.code}`;
 }
 
@@ -36,9 +37,7 @@ async function voteAs(subject: Subject, index: number): Promise<void> {
   const voter = subject.voters[index];
   if (voter === undefined) throw new Error('no such voter');
   const voterKey = await giveVoterKey(service, subject.event.id, voter.id);
-  const votes = [{ positionId: subject.position, candidateId: subject.candidates[0] }];
-  const cast = { voterKey, email: voter.email, votes };
-  await account.ballot(subject.event, cast);
+  await account.ballot(subject.event, { voterKey, email: voter.email, votes: votesFor(subject.event) });
 }
 
 type Stage = 'draft' | 'open' | 'voted' | 'confirming' | 'final';
@@ -47,15 +46,15 @@ type Stage = 'draft' | 'open' | 'voted' | 'confirming' | 'final';
 async function electionAt(stage: Stage): Promise<Subject> {
   const event = await account.event({ type: 'election' }, [THREE], false);
   const base = `/voting-events/${event.id}`;
-  const { id: group } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
+  const { id: group } = await account.make(`${base}/groups`, { name: 'South' });
   const rows = ['vera', 'otto', 'uma'].map((name) => ({ name, email: `${name}@club.example` }));
-  const voters = demand(await send('POST', `${base}/voters/batch`, { voters: rows }), 201);
+  const voters = await account.make(`${base}/voters/batch`, { voters: rows });
   const [position] = event.positions;
   const subject = { event, base, position: position?.id ?? '', candidates: position?.candidates ?? [], group, voters };
   if (stage === 'draft') return subject;
-  demand(await send('PATCH', base, { status: 'open', results: { visibility: 'published' } }), 200);
+  await account.change(base, { status: 'open', results: { visibility: 'published' } });
   if (stage !== 'open') await voteAs(subject, 0);
-  if (stage === 'confirming' || stage === 'final') demand(await send('PATCH', base, { status: 'closed' }), 200);
+  if (stage === 'confirming' || stage === 'final') await account.change(base, { status: 'closed' });
   if (stage === 'final') await finishEvent(service, event.id);
   return subject;
 }
@@ -143,7 +142,7 @@ describe('an election', () => {
       const { event, position, candidate, group, voted } = pathsOf(subject);
       for (const path of [event, position, candidate, group, voted]) {
         const shown = await read(path);
-        const answer = await send('PATCH', path, writable(shown));
+        const answer = await account.patch(path, writable(shown));
         expect([answer.status, answer.body.data], `${stage} ${path.replace(base, '')}`).toEqual([200, shown]);
       }
       expect((await read(`${base}/audit`)).length).toBe(audits);
@@ -179,9 +178,9 @@ describe('an election', () => {
   test('keeps a limit that follows the candidates when the number that it shows is sent back', async () => {
     const event = await account.event({}, [{ votingMethod: 'approval', candidates: ['Ada', 'Bea'] }], false);
     const path = `/voting-events/${event.id}/positions/${event.positions[0]?.id}`;
-    demand(await send('PATCH', path, { maxSelections: (await read(path)).maxSelections, seats: 2 }), 200);
+    await account.change(path, { maxSelections: (await read(path)).maxSelections, seats: 2 });
     const row = { name: 'Cleo', positionIds: [event.positions[0]?.id] };
-    demand(await send('POST', `/voting-events/${event.id}/candidates`, row), 201);
+    await account.make(`/voting-events/${event.id}/candidates`, row);
     expect((await read(path)).maxSelections).toBe(3);
   });
 
@@ -189,7 +188,7 @@ describe('an election', () => {
     'refuses an update without any field: %j',
     async (body) => {
       const { base } = await electionAt('draft');
-      const { status, body: answer } = await send('PATCH', base, body);
+      const { status, body: answer } = await account.patch(base, body);
       expect([status, answer.error.code]).toEqual([422, 'validation_error']);
     },
   );
@@ -201,17 +200,8 @@ async function endNow(eventId: string): Promise<void> {
 }
 
 const READ_ONLY = new Set([
-  ...[
-    'id',
-    'votingEventId',
-    'createdAt',
-    'updatedAt',
-    'paymentBusinessId',
-    'secrecy',
-    'source',
-    'hasVoted',
-    'keyStatus',
-  ],
+  ...['id', 'votingEventId', 'createdAt', 'updatedAt', 'paymentBusinessId', 'secrecy'],
+  ...['source', 'hasVoted', 'keyStatus'],
   ...['finalAt', 'disclosure', 'disputed', 'copy', 'missing', 'missedStartAt', 'rehearsal'],
 ]);
 
@@ -239,14 +229,14 @@ describe('the life of an event', () => {
       for (const byClock of [false, true]) {
         const { base, event } = await electionAt('voted');
         if (byClock) await endNow(event.id);
-        else demand(await send('PATCH', base, { status: 'closed' }), 200);
+        else await account.change(base, { status: 'closed' });
         const again = byClock && !('endsAt' in change) ? { ...change, endsAt: null } : change;
-        const opened = await send('PATCH', base, again);
+        const opened = await account.patch(base, again);
         // An end in the future opens only what nobody closed.
         if (byClock || 'status' in change) expect([opened.status, opened.body.data.status]).toEqual([200, 'open']);
-        demand(await send('PATCH', base, { status: 'closed' }), 200);
+        await account.change(base, { status: 'closed' });
         await finishEvent(service, event.id);
-        demand(await send('PATCH', base, { results: { visibility: 'hidden' } }), 200);
+        await account.change(base, { results: { visibility: 'hidden' } });
         // Another end than the one that is stored: what is sent back as it was is no change.
         const later = 'endsAt' in again && again.endsAt !== null ? { endsAt: again.endsAt + HOUR } : again;
         expect(await outcome('PATCH', base, later)).toBe(FINAL);
@@ -265,9 +255,9 @@ describe('the life of an event', () => {
     async (startsAt, opener) => {
       const event = await account.event({}, [THREE], false);
       const base = `/voting-events/${event.id}`;
-      if (opener === 'hand') demand(await send('PATCH', base, { status: 'open' }), 200);
-      demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
-      demand(await send('PATCH', base, { startsAt: Date.now() - 2 * HOUR }), 200);
+      if (opener === 'hand') await account.change(base, { status: 'open' });
+      await account.change(base, { startsAt: Date.now() - HOUR });
+      await account.change(base, { startsAt: Date.now() - 2 * HOUR });
       const body = { visitorId: visitor(), votes: votesFor(event) };
       demand(await account.page(event, 'ballot/cast', body), 201);
       expect(await outcome('PATCH', base, { startsAt })).toBe(BALLOTS);
@@ -280,18 +270,18 @@ describe('the life of an event', () => {
     const end = { endsAt: Date.now() + HOUR / 2 };
     for (const changes of [[{ status: 'open' }, end], [{ status: 'open', ...end }]]) {
       const base = `/voting-events/${(await account.event({ startsAt }, [THREE], false)).id}`;
-      expect(fieldOf(await send('PATCH', base, end))).toEqual([422, 'endsAt']);
-      for (const change of changes) demand(await send('PATCH', base, change), 200);
+      expect(fieldOf(await account.patch(base, end))).toEqual([422, 'endsAt']);
+      for (const change of changes) await account.change(base, change);
       expect(await read(base)).toMatchObject({ status: 'open', startsAt, ...end });
-      expect(fieldOf(await send('PATCH', base, { endsAt: Date.now() - HOUR }))).toEqual([422, 'endsAt']);
+      expect(fieldOf(await account.patch(base, { endsAt: Date.now() - HOUR }))).toEqual([422, 'endsAt']);
     }
   });
 
   test('stays opened when the clock opened it and its only position is deleted', async () => {
     const event = await account.event({}, [THREE], false);
     const base = `/voting-events/${event.id}`;
-    demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
-    demand(await send('DELETE', `${base}/positions/${event.positions[0]?.id}`), 202);
+    await account.change(base, { startsAt: Date.now() - HOUR });
+    demand(await account.delete(`${base}/positions/${event.positions[0]?.id}`), 202);
     expect((await read(base)).status).toBe('open');
   });
 
@@ -299,7 +289,7 @@ describe('the life of an event', () => {
     for (const stage of ['voted', 'confirming'] as const) {
       const { base } = await electionAt(stage);
       for (const endsAt of [1_000, Date.now() - HOUR, Date.now() - 1]) {
-        const refused = await send('PATCH', base, { endsAt });
+        const refused = await account.patch(base, { endsAt });
         expect([stage, refused.status, refused.body.error.details.field]).toEqual([stage, 422, 'endsAt']);
       }
       expect((await read(`${base}/results`)).final).toBe(false);
@@ -309,9 +299,9 @@ describe('the life of an event', () => {
   test('stays opened when its start is taken away after the close, and ends with a final result', async () => {
     const event = await account.event({}, [THREE], false);
     const base = `/voting-events/${event.id}`;
-    demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
-    demand(await send('PATCH', base, { status: 'closed' }), 200);
-    demand(await send('PATCH', base, { startsAt: null }), 200);
+    await account.change(base, { startsAt: Date.now() - HOUR });
+    await account.change(base, { status: 'closed' });
+    await account.change(base, { startsAt: null });
     await finishEvent(service, event.id);
     const { final } = await read(`${base}/results`);
     expect([(await read(base)).status, final]).toEqual(['closed', true]);
@@ -344,19 +334,15 @@ describe('the life of an event', () => {
   test('opens only when somebody could fill in a valid ballot, and names everything that is missing', async () => {
     const plans = [
       { votingMethod: 'approval', candidates: ['Ada'], settings: { minSelections: 2, maxSelections: 3 } },
-      {
-        votingMethod: 'cumulative',
-        candidates: ['Ada', 'Bea'],
-        settings: { minSelections: 2, cumulativePointBudget: 1 },
-      },
+      { votingMethod: 'cumulative', candidates: NAMES, settings: { minSelections: 2, cumulativePointBudget: 1 } },
       { votingMethod: 'plurality', candidates: ['Yes', 'No'] },
       { votingMethod: 'plurality', candidates: [] },
     ];
     const event = await account.event({}, plans, false);
     const base = `/voting-events/${event.id}`;
     const [bounds, budget, roles, empty] = event.positions;
-    demand(await send('PATCH', `${base}/positions/${roles?.id}`, { votingMethod: 'referendum' }), 200);
-    const refused = await send('PATCH', base, { status: 'open' });
+    await account.change(`${base}/positions/${roles?.id}`, { votingMethod: 'referendum' });
+    const refused = await account.patch(base, { status: 'open' });
     expect([refused.status, refused.body.error.details.reason, refused.body.error.details.missing]).toEqual([
       409,
       'not_ready',
@@ -376,12 +362,12 @@ describe('the life of an event', () => {
   test('does not open a poll whose positions all ask for a group, because participants have none', async () => {
     const event = await account.event({}, [THREE], false);
     const base = `/voting-events/${event.id}`;
-    const { id: groupId } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
-    demand(await send('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
-    const refused = await send('PATCH', base, { status: 'open' });
+    const { id: groupId } = await account.make(`${base}/groups`, { name: 'South' });
+    await account.change(`${base}/positions/${event.positions[0]?.id}`, { groupId });
+    const refused = await account.patch(base, { status: 'open' });
     expect(refused.body.error.details.missing).toEqual([part('no_open_position')]);
     expect(await outcome('DELETE', `${base}/groups/${groupId}`)).toBe('409 group_in_use');
-    demand(await send('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId: null }), 200);
+    await account.change(`${base}/positions/${event.positions[0]?.id}`, { groupId: null });
     expect(await outcome('DELETE', `${base}/groups/${groupId}`)).toBe('yes');
     expect(await outcome('PATCH', base, { status: 'open' })).toBe('yes');
   });
@@ -389,27 +375,24 @@ describe('the life of an event', () => {
   test('that was open to nobody is ready as soon as a voter can answer it, and opens by the clock', async () => {
     const event = await account.event({ type: 'election' }, [THREE], false);
     const base = `/voting-events/${event.id}`;
-    const { id: groupId } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
-    demand(await send('POST', `${base}/voters`, { name: 'Ada', email: `${event.id}@club.example` }), 201);
-    demand(await send('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
-    demand(await send('PATCH', base, { startsAt: Date.now() + HOUR }), 200);
+    const { id: groupId } = await account.make(`${base}/groups`, { name: 'South' });
+    await account.make(`${base}/voters`, { name: 'Ada', email: `${event.id}@club.example` });
+    await account.change(`${base}/positions/${event.positions[0]?.id}`, { groupId });
+    await account.change(base, { startsAt: Date.now() + HOUR });
     expect(await read(base)).toMatchObject({ status: 'scheduled', missing: [{ reason: 'no_open_position' }] });
-    const bo = demand(
-      await send('POST', `${base}/voters`, { name: 'Bo', email: `b${event.id}@club.example`, groupId }),
-      201,
-    );
+    const bo = await account.make(`${base}/voters`, { name: 'Bo', email: `b${event.id}@club.example`, groupId });
     const isReady = async () => (await read(base)).missing.length === 0;
     await untilTrue(isReady, 5_000);
     expect(await read(base)).toMatchObject({ status: 'scheduled' });
     // Each change of the roll is looked at: the event opens when a voter can answer a position, and else not.
-    demand(await send('PATCH', `${base}/voters/${bo.id}`, { groupId: null }), 200);
+    await account.change(`${base}/voters/${bo.id}`, { groupId: null });
     await untilTrue(async () => !(await isReady()), 5_000);
-    demand(await send('PATCH', `${base}/voters/${bo.id}`, { groupId }), 200);
+    await account.change(`${base}/voters/${bo.id}`, { groupId });
     await untilTrue(isReady, 5_000);
-    demand(await send('DELETE', `${base}/voters/${bo.id}`), 202);
+    demand(await account.delete(`${base}/voters/${bo.id}`), 202);
     await untilTrue(async () => !(await isReady()), 5_000);
     const cleo = { name: 'Cleo', email: `c${event.id}@club.example`, groupId };
-    demand(await send('POST', `${base}/voters/batch`, { voters: [cleo] }), 201);
+    await account.make(`${base}/voters/batch`, { voters: [cleo] });
     await untilTrue(isReady, 5_000);
     await service.query('UPDATE voting_events SET starts_at = now_ms() - 1 WHERE id = $1', [event.id]);
     service.deps.events.forget(event.id);
@@ -421,17 +404,17 @@ describe('the life of an event', () => {
       const event = await account.event({}, [{ ...THREE, candidates: [] }], false);
       const base = `/voting-events/${event.id}`;
       const startsAt = Date.now() - HOUR;
-      demand(await send('PATCH', base, { startsAt, endsAt: Date.now() + HOUR }), 200);
+      await account.change(base, { startsAt, endsAt: Date.now() + HOUR });
       const missed = { status: 'draft', startsAt: null, missedStartAt: startsAt };
       expect(await read(base)).toMatchObject({ ...missed, missing: [{ reason: 'no_candidate' }] });
       const public_ = await service.call('GET', `/public${base}`, undefined, { key: account.vote });
       expect(public_.status).toBe(404);
       const candidate = { name: 'Ada', positionIds: [event.positions[0]?.id] };
-      demand(await send('POST', `${base}/candidates`, candidate), 201);
+      await account.make(`${base}/candidates`, candidate);
       expect(await read(base)).toMatchObject({ ...missed, missing: [] });
-      demand(await send('PATCH', base, { description: 'Now it is ready' }), 200);
+      await account.change(base, { description: 'Now it is ready' });
       expect(await read(base)).toMatchObject(missed);
-      expect(demand(await send('PATCH', base, cure), 200)).toMatchObject({
+      expect(await account.change(base, cure)).toMatchObject({
         status: 'open',
         missedStartAt: null,
         missing: null,
@@ -445,15 +428,10 @@ describe('the life of an event', () => {
       const event = await account.event({ language: 'de' }, [{ votingMethod: 'referendum', candidates: [] }], false);
       const base = `/voting-events/${event.id}`;
       expect((await read(base)).missing).toEqual([]);
-      demand(await send('PATCH', base, way === 'startsAt' ? { startsAt: Date.now() + HOUR } : { status: way }), 200);
+      await account.change(base, way === 'startsAt' ? { startsAt: Date.now() + HOUR } : { status: way });
       const rows = await read(`${base}/candidates`);
-      expect(
-        rows.map(({ name, referendumRole }: { name: string; referendumRole: string }) => [name, referendumRole]),
-      ).toEqual([
-        ['Ja', 'yes'],
-        ['Nein', 'no'],
-        ['Enthaltung', 'abstain'],
-      ]);
+      expect(valuesOf(rows, 'name')).toEqual(['Ja', 'Nein', 'Enthaltung']);
+      expect(valuesOf(rows, 'referendumRole')).toEqual(['yes', 'no', 'abstain']);
       expect((await read(base)).missing ?? []).toEqual([]);
     },
   );
@@ -467,7 +445,7 @@ describe('the life of an event', () => {
       ['POST', `${base}/candidates`, { name: 'X', positionIds: ['pos_unknown'] }],
       ['PATCH', base, { payments: { repeatVotes: true } }],
     ] as const) {
-      const { status, body: answer } = await send(method, path, body);
+      const { status, body: answer } = await account.send(method, path, body);
       expect([status, answer.error.code], `${path.replace(base, '')}`).toEqual([422, 'validation_error']);
     }
   });
@@ -486,21 +464,16 @@ describe('a candidate with ballots', () => {
         const [position] = event.positions;
         const [, second, third] = position?.candidates ?? [];
         const subject = `${base}/candidates/${from === 'withdrawn' || from === 'approved' ? second : third}`;
-        if (from === 'pending' || from === 'rejected') demand(await send('PATCH', subject, { status: from }), 200);
-        demand(await send('PATCH', base, { status: 'open' }), 200);
+        if (from === 'pending' || from === 'rejected') await account.change(subject, { status: from });
+        await account.change(base, { status: 'open' });
         await account.votePoll(event, [{ positionId: position?.id, candidateId: second }]);
-        if (from === 'withdrawn') demand(await send('PATCH', subject, { status: from }), 200);
+        if (from === 'withdrawn') await account.change(subject, { status: from });
         const expected = from === to || ALLOWED.has(`${from} ${to}`) ? 'yes' : BALLOTS;
         expect([from, to, await outcome('PATCH', subject, { status: to })]).toEqual([from, to, expected]);
         for (const path of ['results', 'stats', 'votes'])
-          expect((await send('GET', `${base}/${path}`)).status).toBe(200);
-        for (const path of ['results/csv', 'results/json', 'results/cvr']) {
-          const { headers } = await send('GET', `${base}/${path}`);
-          const location = new URL(headers.get('location') ?? '', `http://127.0.0.1:${service.port}`);
-          // All tests ask from one address, which may have asked too often without a key.
-          const file = await patiently(() => service.call('GET', location.pathname + location.search));
-          expect(file.status).toBe(200);
-        }
+          expect((await account.get(`${base}/${path}`)).status).toBe(200);
+        for (const path of ['results/csv', 'results/json', 'results/cvr'])
+          expect((await account.download(`${base}/${path}`)).status).toBe(200);
       }
     },
   );
@@ -509,14 +482,10 @@ describe('a candidate with ballots', () => {
 const DAY_MS = 86_400_000;
 type Phase = (typeof PHASES)[number];
 
-const change = async (event: TestEvent, body: object): Promise<void> => {
-  await account.change(`/voting-events/${event.id}`, body);
-};
+const change = (event: TestEvent, body: object) => account.of(event).change('', body);
 const say = (event: TestEvent, what: string, body: object): Promise<TestAnswer> => account.page(event, what, body);
-const cast = (event: TestEvent): Promise<TestAnswer> => {
-  const votes = votesFor(event);
-  return say(event, 'ballot/cast', { visitorId: visitor(), votes });
-};
+const cast = (event: TestEvent): Promise<TestAnswer> =>
+  say(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event) });
 
 /** An event in a phase, and the code of a ballot that waits in it; there is none where no ballot was ever taken. */
 async function createIn(phase: Phase, type: string): Promise<{ readonly event: TestEvent; readonly code: string }> {

@@ -5,11 +5,11 @@ import { describe, expect, test } from 'vitest';
 import { reportWords } from '#src/results/report/report-words.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
+import { demand, refusalOf } from '#test/harness/answers.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import {
-  demand,
   finishEvent,
-  refusalOf,
+  PLURALITY,
   sealBallots,
   type TestEvent,
   tendLog,
@@ -29,54 +29,42 @@ import {
 import { readMails } from '#test/harness/read-mail.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
-import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
+import { dumpEvent } from '#test/harness/rehearsals.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
 import { eventually, type TestAnswer, untilTrue } from '#test/harness/test-service.ts';
 
-const PLURALITY = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const REHEARSAL_WORDS = 'This is a rehearsal';
 
 const { service, sandbox, poll } = await usePaidService();
 const account = await service.account();
+const { of } = account;
 
 const create = (settings: object): Promise<TestEvent> =>
   account.event({ type: 'election', ...settings }, PLURALITY, false);
-const asVoter = (event: TestEvent, method: string, place: string, body?: object, headers = {}): Promise<TestAnswer> =>
-  service.call(method, `/public/voting-events/${event.id}${place}`, body, { key: account.vote, headers });
-const organize = (event: TestEvent, method: string, place: string, body?: object): Promise<TestAnswer> =>
-  service.call(method, `/voting-events/${event.id}${place}`, body, { key: account.write });
+const context = ({ id }: TestEvent): Promise<TestAnswer> =>
+  service.call('GET', `/public/voting-events/${id}`, undefined, { key: account.vote });
 /** Under a key that a customer derives from the event, in its rehearsal and afterwards. */
 const invite = (event: TestEvent): Promise<TestAnswer> =>
-  service.call(...(['POST', `/voting-events/${event.id}/voters/notify`, { audience: 'all', kind: 'key' }] as const), {
-    key: account.write,
-    headers: { 'Idempotency-Key': `invite-${event.id}` },
-  });
+  of(event).post('/voters/notify', { audience: 'all', kind: 'key' }, { 'Idempotency-Key': `invite-${event.id}` });
 const mailsTo = (email: string) => readMails(service).filter(({ to }) => to === email);
 
 /** A file of the organizer's, by the signed address that leads to it. */
 async function download(event: TestEvent, kind: string): Promise<Buffer> {
-  const { status, headers } = await organize(event, 'GET', `/results/${kind}`);
-  expect(status).toBe(302);
-  const address = (headers.get('location') ?? '').slice(service.deps.config.baseUrl.length);
-  const file = await fetch(`http://127.0.0.1:${service.port}${address}`);
-  expect([file.status, file.headers.get('content-disposition')]).toEqual([200, expect.stringContaining('-rehearsal-')]);
-  return Buffer.from(await file.arrayBuffer());
+  const { status, headers, bytes } = await of(event).download(`/results/${kind}`);
+  expect([status, headers.get('content-disposition')]).toEqual([200, expect.stringContaining('-rehearsal-')]);
+  return bytes;
 }
 
-async function addVoter(event: TestEvent, email: string): Promise<string> {
-  return demand(await organize(event, 'POST', '/voters', { name: 'A voter', email }), 201).id;
-}
+const addVoter = async (event: TestEvent, email: string): Promise<string> =>
+  (await of(event).make('/voters', { name: 'A voter', email })).id;
 
 async function requestKey(event: TestEvent, email: string, from = mailsTo(email).length): Promise<string> {
-  demand(await asVoter(event, 'POST', '/voter-key/request', { email }), 200);
+  demand(await account.page(event, 'voter-key/request', { email }), 200);
   return eventually(() => voterKeyIn(mailsTo(email)[from]?.text ?? ''));
 }
 
-async function vote(event: TestEvent, email: string, voterKey: string): Promise<TestAnswer['body']> {
-  const cast = await asVoter(event, 'POST', '/ballot/cast', { email, voterKey, votes: votesFor(event) });
-  const { confirmationCode } = demand(cast, 201);
-  return demand(await asVoter(event, 'POST', '/ballot/confirm', { confirmationCode }), 200);
-}
+const vote = (event: TestEvent, email: string, voterKey: string): Promise<TestAnswer['body']> =>
+  account.ballot(event, { email, voterKey, votes: votesFor(event) });
 
 const address = (name: string): string => `${name}-${randomUUID()}@voters.example`;
 
@@ -84,42 +72,32 @@ const verify = (event: TestEvent) => runVerifier(service.port, event.id, account
 
 describe('the rehearsal of an election', () => {
   test('looks like the open event to voters, and leaves nothing behind', async () => {
-    const event = await create({
-      voter: { selfRegistration: true },
-      candidate: { selfRegistration: true },
-      results: { visibility: 'live' },
-    });
+    const itself = { selfRegistration: true };
+    const event = await create({ voter: itself, candidate: itself, results: { visibility: 'live' } });
     const [one, two] = [address('one'), address('two')];
     await addVoter(event, one);
     await addVoter(event, two);
     const before = await dumpEvent(service, event.id);
 
-    expect((await patchEvent(service, account, event, { status: 'rehearsal' })).status).toBe('rehearsal');
-    expect(demand(await organize(event, 'GET', '/stats'), 200).status).toBe('rehearsal');
-    const context = demand(await asVoter(event, 'GET', ''), 200);
-    expect(context).toMatchObject({ status: 'open', rehearsal: true });
-    expect(demand(await asVoter(event, 'GET', '/ballot'), 200)).toMatchObject({ rehearsal: true });
+    expect((await of(event).change('', { status: 'rehearsal' })).status).toBe('rehearsal');
+    expect((await of(event).show('/stats')).status).toBe('rehearsal');
+    expect(demand(await context(event), 200)).toMatchObject({ status: 'open', rehearsal: true });
+    expect(demand(await account.page(event, 'ballot'), 200)).toMatchObject({ rehearsal: true });
 
-    const registered = demand(
-      await asVoter(event, 'POST', '/register/voter', { name: 'New', email: address('new') }),
-      201,
-    );
+    const registered = demand(await account.page(event, 'register/voter', { name: 'New', email: address('new') }), 201);
     expect(registered.rehearsal).toBe(true);
-    demand(
-      await asVoter(event, 'POST', '/register/candidate', { name: 'Cy', positionIds: [event.positions[0]?.id] }),
-      201,
-    );
+    demand(await account.page(event, 'register/candidate', { name: 'Cy', positionIds: [event.positions[0]?.id] }), 201);
     const key = await requestKey(event, one);
     expect(mailsTo(one)[0]?.text).toContain(REHEARSAL_WORDS);
     const headers = { 'Idempotency-Key': `rehearsed-${event.id}` };
     const body = { email: one, voterKey: key, votes: votesFor(event) };
-    const first = demand(await asVoter(event, 'POST', '/ballot/cast', body, headers), 201);
-    const again = await asVoter(event, 'POST', '/ballot/cast', body, headers);
+    const first = demand(await account.page(event, 'ballot/cast', body, headers), 201);
+    const again = await account.page(event, 'ballot/cast', body, headers);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     expect(demand(again, 201)).toEqual(first);
     expect(first.rehearsal).toBe(true);
     const confirmed = demand(
-      await asVoter(event, 'POST', '/ballot/confirm', { confirmationCode: first.confirmationCode }),
+      await account.page(event, 'ballot/confirm', { confirmationCode: first.confirmationCode }),
       200,
     );
     expect(confirmed.rehearsal).toBe(true);
@@ -133,19 +111,17 @@ describe('the rehearsal of an election', () => {
     const tile = await reader.get('tile/entries/000.p/2');
     expect([tile.status, tile.headers.get('cache-control')]).toEqual([200, 'no-store']);
     expect(existsSync(path.join(service.deps.config.dataDir, 'checkpoints', `${event.id}.txt`))).toBe(false);
-    const queued = await service.deps.db.$client.query('SELECT 1 FROM checkpoint_queue WHERE voting_event_id = $1', [
-      event.id,
-    ]);
-    expect(queued.rows).toEqual([]);
+    const queued = await service.query('SELECT 1 FROM checkpoint_queue WHERE voting_event_id = $1', [event.id]);
+    expect(queued).toEqual([]);
 
-    expect((await patchEvent(service, account, event, { status: 'draft' })).status).toBe('draft');
+    expect((await of(event).change('', { status: 'draft' })).status).toBe('draft');
     expect(await dumpEvent(service, event.id)).toEqual(before);
-    expect((await asVoter(event, 'GET', '')).status).toBe(404);
+    expect((await context(event)).status).toBe(404);
 
-    expect((await patchEvent(service, account, event, { status: 'open' })).status).toBe('open');
-    expect(demand(await asVoter(event, 'GET', ''), 200)).not.toHaveProperty('rehearsal');
+    expect((await of(event).change('', { status: 'open' })).status).toBe('open');
+    expect(demand(await context(event), 200)).not.toHaveProperty('rehearsal');
     // The same request under the same key is a new one: its answer went with the rehearsal.
-    const repeated = await asVoter(event, 'POST', '/ballot/cast', body, headers);
+    const repeated = await account.page(event, 'ballot/cast', body, headers);
     expect(repeated.body.error?.details.reason).toBe('voter_key_invalid');
     const mails = mailsTo(two).length;
     const invited = await invite(event);
@@ -165,16 +141,16 @@ describe('the rehearsal of an election', () => {
     const event = await create({ voter: { selfRegistration: true }, candidate: { selfRegistration: true } });
     const [own, played] = [address('own'), address('played')];
     await addVoter(event, own);
-    await patchEvent(service, account, event, { status: 'rehearsal' });
-    const { id } = demand(await asVoter(event, 'POST', '/register/voter', { name: 'Played', email: played }), 201);
+    await of(event).change('', { status: 'rehearsal' });
+    const { id } = demand(await account.page(event, 'register/voter', { name: 'Played', email: played }), 201);
     const cy = { name: 'Cy', positionIds: [event.positions[0]?.id] };
-    const candidate = demand(await asVoter(event, 'POST', '/register/candidate', cy), 201);
+    const candidate = demand(await account.page(event, 'register/candidate', cy), 201);
     const approved = { status: 'approved' };
-    demand(await organize(event, 'PATCH', `/voters/${id}`, approved), 200);
-    demand(await organize(event, 'PATCH', `/candidates/${candidate.id}`, approved), 200);
-    const copy = demand(await organize(event, 'POST', '/copy', { title: 'Next year', withVoters: true }), 201);
+    await of(event).change(`/voters/${id}`, approved);
+    await of(event).change(`/candidates/${candidate.id}`, approved);
+    const copy = await of(event).make('/copy', { title: 'Next year', withVoters: true });
     const names = async (what: string): Promise<string[]> =>
-      demand(await organize({ ...event, id: copy.id }, 'GET', what), 200).map(({ name }: { name: string }) => name);
+      (await of({ ...event, id: copy.id }).show(what)).map(({ name }: { name: string }) => name);
     await untilTrue(async () => (await names('/voters')).length > 0);
     expect((await names('/voters')).length).toBe(1);
     expect(await names('/candidates')).not.toContain('Cy');
@@ -183,17 +159,17 @@ describe('the rehearsal of an election', () => {
   test('makes voters wait again whom a key approved in it', async () => {
     const event = await create({ voter: { selfRegistration: true }, startsAt: Date.now() + 3_600_000 });
     const email = address('early');
-    const { id } = demand(await asVoter(event, 'POST', '/register/voter', { name: 'Early', email }), 201);
+    const { id } = demand(await account.page(event, 'register/voter', { name: 'Early', email }), 201);
     await eventually(() => mailsTo(email)[0]);
     const before = await eventually(async () => {
       const dump = await dumpEvent(service, event.id);
       return JSON.stringify(dump['voters']).includes('"confirm_by":null') ? undefined : dump;
     });
-    await patchEvent(service, account, event, { status: 'rehearsal' });
+    await of(event).change('', { status: 'rehearsal' });
     await vote(event, email, await requestKey(event, email));
-    await patchEvent(service, account, event, { status: 'scheduled' });
+    await of(event).change('', { status: 'scheduled' });
     expect(await dumpEvent(service, event.id)).toEqual(before);
-    const voter = demand(await organize(event, 'GET', `/voters/${id}`), 200);
+    const voter = await of(event).show(`/voters/${id}`);
     expect(voter).toMatchObject({ status: 'pending', keyStatus: 'none', hasVoted: false });
   });
 
@@ -201,17 +177,17 @@ describe('the rehearsal of an election', () => {
     const event = await create({ startsAt: Date.now() + 3_600_000 });
     const email = address('voter');
     await addVoter(event, email);
-    await patchEvent(service, account, event, { status: 'rehearsal' });
+    await of(event).change('', { status: 'rehearsal' });
     await vote(event, email, await requestKey(event, email));
     await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
     service.deps.events.forget(event.id);
     // From the start to the wipe it takes no ballot at all.
     const key = await requestKey(event, email);
-    const early = await asVoter(event, 'POST', '/ballot/cast', { email, voterKey: key, votes: votesFor(event) });
+    const early = await account.page(event, 'ballot/cast', { email, voterKey: key, votes: votesFor(event) });
     expect(early.body.error.details.reason).toBe('event_not_open');
     await publishTimedEvents(service.deps);
-    expect(demand(await organize(event, 'GET', ''), 200).status).toBe('open');
-    expect(demand(await organize(event, 'GET', '/stats'), 200).ballots).toEqual({ cast: 0, confirmed: 0 });
+    expect((await of(event).show('')).status).toBe('open');
+    expect((await of(event).show('/stats')).ballots).toEqual({ cast: 0, confirmed: 0 });
     await vote(event, email, await requestKey(event, email));
   });
 
@@ -222,62 +198,61 @@ describe('the rehearsal of an election', () => {
     await addVoter(event, email);
     const voterId = await addVoter(event, address('absent'));
     const before = await dumpEvent(service, event.id);
-    await patchEvent(service, account, event, { status: 'rehearsal' });
+    await of(event).change('', { status: 'rehearsal' });
     const { confirmationCode } = await vote(event, email, await requestKey(event, email));
-    expect(demand(await organize(event, 'GET', ''), 200).rehearsal).toEqual({ round: 1, closed: false, ballots: 1 });
+    expect((await of(event).show('')).rehearsal).toEqual({ round: 1, closed: false, ballots: 1 });
     const guest = address('guest');
     for (const registered of [guest, address('waiting')])
-      demand(await asVoter(event, 'POST', '/register/voter', { name: 'Guest', email: registered }), 201);
+      demand(await account.page(event, 'register/voter', { name: 'Guest', email: registered }), 201);
     await eventually(() => mailsTo(guest)[0]);
     await vote(event, guest, await requestKey(event, guest));
 
-    await patchEvent(service, account, event, { status: 'closed', results: { visibility: 'published' } });
-    const shown = demand(await organize(event, 'GET', ''), 200);
+    await of(event).change('', { status: 'closed', results: { visibility: 'published' } });
+    const shown = await of(event).show('');
     expect(shown).toMatchObject({ status: 'rehearsal', rehearsal: { round: 1, closed: true, ballots: 2 } });
-    expect(demand(await asVoter(event, 'GET', ''), 200)).toMatchObject({ status: 'closed', rehearsal: true });
+    expect(demand(await context(event), 200)).toMatchObject({ status: 'closed', rehearsal: true });
     const finalOf = () =>
       eventually(async () => {
         await tendLog(sealDeps(service.deps), event.id, 1);
-        const shown = demand(await organize(event, 'GET', '/results'), 200);
+        const shown = await of(event).show('/results');
         return shown.final === true ? shown : undefined;
       }, 20_000);
     expect(await finalOf()).toMatchObject({ rehearsal: true });
-    const results = demand(await asVoter(event, 'GET', '/results'), 200);
+    const results = demand(await account.page(event, 'results'), 200);
     expect(results).toMatchObject({ final: true, rehearsal: true, stats: { ballots: 2, electorate: 3 } });
     const words = reportWords('fr').cover.rehearsal;
     const { pages, subject } = readPdf(await download(event, 'pdf'));
     expect(pages.filter((page) => !page.includes(words))).toEqual([]);
     expect(subject).toContain(words);
     expect((await download(event, 'csv')).toString('utf8')).toMatch(/^"event",+"rehearsal",+true/m);
-    expect((await download(event, 'csv?layout=table')).toString('utf8')).toMatch(
-      /,"?rehearsal"?\r\n(.*,"?true"?\r\n)+$/,
-    );
+    const table = (await download(event, 'csv?layout=table')).toString('utf8');
+    expect(table).toMatch(/,"?rehearsal"?\r\n(.*,"?true"?\r\n)+$/);
     expect(JSON.parse((await download(event, 'json')).toString('utf8')).data.rehearsal).toBe(true);
     expect(JSON.parse((await download(event, 'cvr')).toString('utf8')).Notes).toMatch(/^A rehearsal: /);
-    demand(await asVoter(event, 'POST', '/log/proof', { confirmationCode }), 200);
+    demand(await account.page(event, 'log/proof', { confirmationCode }), 200);
     const proof = await verify(event);
     const open = proof.report.checks.filter(({ status }: { status: string }) => !/^(verified|not_asked)$/.test(status));
     expect([proof.code, open]).toEqual([3, [expect.objectContaining({ name: 'rehearsal', status: 'left_out' })]]);
     const rounds = `/results/rounds?positionId=${event.positions[0]?.id}`;
-    for (const ask of [organize, asVoter])
-      expect(demand(await ask(event, 'GET', rounds), 200)).toMatchObject({ rehearsal: true });
+    expect(await of(event).show(rounds)).toMatchObject({ rehearsal: true });
+    expect(demand(await account.page(event, rounds.slice(1)), 200)).toMatchObject({ rehearsal: true });
     const [position] = event.positions;
-    const change = () => organize(event, 'PATCH', `/positions/${position?.id}`, { title: 'Between rounds' });
+    const change = () => of(event).patch(`/positions/${position?.id}`, { title: 'Between rounds' });
     // The result of a round stands: what it shows or depends on changes with the next round.
     const refused: [string, Promise<TestAnswer>][] = [
       ['results_final', change()],
-      ['results_final', organize(event, 'PATCH', '', { title: 'After the round' })],
-      ['results_final', organize(event, 'POST', '/candidates', { name: 'Late', positionIds: [position?.id] })],
-      ['event_closed', organize(event, 'POST', '/voters', { name: 'Late', email: address('late') })],
-      ['event_closed', organize(event, 'DELETE', `/voters/${voterId}`)],
-      ['event_closed', organize(event, 'POST', '/voters/notify', { audience: 'all', kind: 'key' })],
+      ['results_final', of(event).patch('', { title: 'After the round' })],
+      ['results_final', of(event).post('/candidates', { name: 'Late', positionIds: [position?.id] })],
+      ['event_closed', of(event).post('/voters', { name: 'Late', email: address('late') })],
+      ['event_closed', of(event).delete(`/voters/${voterId}`)],
+      ['event_closed', of(event).post('/voters/notify', { audience: 'all', kind: 'key' })],
     ];
     for (const [reason, answer] of refused) expect(refusalOf(await answer)).toEqual([409, reason]);
-    demand(await organize(event, 'PATCH', '', { description: 'Words of the page' }), 200);
+    await of(event).change('', { description: 'Words of the page' });
     expect(await finalOf()).toMatchObject({ disputed: false, stats: { electorate: 3 } });
 
-    await patchEvent(service, account, event, { status: 'rehearsal' });
-    const second = demand(await organize(event, 'GET', ''), 200);
+    await of(event).change('', { status: 'rehearsal' });
+    const second = await of(event).show('');
     expect(second).toMatchObject({
       status: 'rehearsal',
       finalAt: null,
@@ -287,15 +262,15 @@ describe('the rehearsal of an election', () => {
     demand(await change(), 200);
     await addVoter(event, address('late'));
     await vote(event, email, await requestKey(event, email));
-    await patchEvent(service, account, event, { status: 'closed' });
+    await of(event).change('', { status: 'closed' });
     expect(await finalOf()).toMatchObject({ stats: { ballots: 1 } });
 
-    await patchEvent(service, account, event, { status: 'draft' });
-    const over = demand(await organize(event, 'GET', ''), 200);
+    await of(event).change('', { status: 'draft' });
+    const over = await of(event).show('');
     expect(over).toMatchObject({ status: 'draft', finalAt: null, rehearsal: null, results: { visibility: 'hidden' } });
     expect(Object.keys(await dumpEvent(service, event.id)).toSorted()).toEqual(Object.keys(before).toSorted());
     // The event itself runs as if there had been none.
-    await patchEvent(service, account, event, { status: 'open' });
+    await of(event).change('', { status: 'open' });
     await vote(event, email, await requestKey(event, email));
     await finishEvent(service, event.id);
     // Right, as far as a vote key sees an election.
@@ -307,36 +282,27 @@ describe('the rehearsal of an election', () => {
     const event = await create({});
     const email = address('voter');
     await addVoter(event, email);
-    await patchEvent(service, account, event, { status: 'rehearsal' });
+    await of(event).change('', { status: 'rehearsal' });
     for (let mails = 0; mails < 5; mails += 1) await requestKey(event, email);
-    await patchEvent(service, account, event, { status: 'open' });
+    await of(event).change('', { status: 'open' });
     for (let mails = 0; mails < 5; mails += 1) await requestKey(event, email);
     expect(mailsTo(email)).toHaveLength(10);
   });
 
   test('is named by the new log, which the verifier finds right; that of a rehearsal is verified as one', async () => {
-    const event = await account.event(
-      { type: 'poll', ballot: { opening: 'public' }, results: { visibility: 'published' } },
-      PLURALITY,
-      false,
-    );
-    const votePoll = async (): Promise<void> => {
-      const body = { visitorId: visitor(), votes: votesFor(event) };
-      const { confirmationCode } = demand(await asVoter(event, 'POST', '/ballot/cast', body), 201);
-      demand(await asVoter(event, 'POST', '/ballot/confirm', { confirmationCode }), 200);
-    };
+    const settings = { type: 'poll', ballot: { opening: 'public' }, results: { visibility: 'published' } };
+    const event = await account.event(settings, PLURALITY, false);
+    const votePoll = () => account.votePoll(event, votesFor(event));
     for (let number = 1; number <= 2; number += 1) {
-      await patchEvent(service, account, event, { status: 'rehearsal' });
+      await of(event).change('', { status: 'rehearsal' });
       await votePoll();
       await sealBallots(service, event.id);
       const early = await verify(event);
       expect(early).toMatchObject({ code: 3, report: { verified: 'partial', size: 2 } });
       const about = early.report.checks.find(({ name }: { name: string }) => name === 'rehearsal');
-      expect(about).toMatchObject({
-        status: 'left_out',
-        detail: expect.stringContaining(`round ${number} of a rehearsal`),
-      });
-      await patchEvent(service, account, event, { status: number === 2 ? 'open' : 'draft' });
+      const detail = expect.stringContaining(`round ${number} of a rehearsal`);
+      expect(about).toMatchObject({ status: 'left_out', detail });
+      await of(event).change('', { status: number === 2 ? 'open' : 'draft' });
     }
     await votePoll();
     await finishEvent(service, event.id);
@@ -347,19 +313,15 @@ describe('the rehearsal of an election', () => {
 
   test('is refused where the event was open, is not ready, or holds a ballot', async () => {
     const event = await create({});
-    await patchEvent(service, account, event, { status: 'open' });
-    expect(refusalOf(await organize(event, 'PATCH', '', { status: 'rehearsal' }))).toEqual([409, 'was_open']);
+    await of(event).change('', { status: 'open' });
+    expect(refusalOf(await of(event).patch('', { status: 'rehearsal' }))).toEqual([409, 'was_open']);
     const empty = await account.event({}, [], false);
-    expect(refusalOf(await organize(empty, 'PATCH', '', { status: 'rehearsal' }))).toEqual([409, 'not_ready']);
+    expect(refusalOf(await of(empty).patch('', { status: 'rehearsal' }))).toEqual([409, 'not_ready']);
   });
 
   test('is wiped by no one but its end: a real log stays whatever is written to the event', async () => {
     const event = await account.event({ type: 'poll' });
-    const { confirmationCode } = demand(
-      await asVoter(event, 'POST', '/ballot/cast', { visitorId: visitor(), votes: votesFor(event) }),
-      201,
-    );
-    demand(await asVoter(event, 'POST', '/ballot/confirm', { confirmationCode }), 200);
+    await account.votePoll(event, votesFor(event));
     await sealBallots(service, event.id);
     const { $client } = service.deps.db;
     await expect($client.query('SELECT end_rehearsal($1, 100)', [event.id])).rejects.toThrow('not rehearsed');
@@ -381,7 +343,7 @@ const PLANS = [
 function ownPageOf(answer: TestAnswer): string {
   const { pathname } = new URL(checkoutUrlOf(answer));
   expect(pathname).toMatch(/^\/rehearsal-payments\/pay_/);
-  return `http://127.0.0.1:${service.port}${pathname}`;
+  return `${service.url}${pathname}`;
 }
 
 const BACK = { returnUrl: RETURN_URL, cancelUrl: 'https://shop.example/cancelled', email: 'payer@shop.example' };
@@ -404,7 +366,7 @@ test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wip
   const before = await dumpEvent(service, event.id);
   const asked = sandbox.requests.length;
 
-  await patchEvent(service, event.account, event, { status: 'rehearsal' });
+  await event.change({ status: 'rehearsal' });
   const ballot = { visitorId: visitor(), votes: votesFor(event) };
   const [attempt, page] = await startPaid(event, 'ballot/cast', ballot);
   const html = await (await fetch(page)).text();
@@ -451,13 +413,13 @@ test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wip
   const ofEvent = (await event.account.show('/payments')).filter(({ id }: { id: string }) => id === attempt);
   expect([ofEvent, String((await event.account.get('/payments/csv')).body).includes(attempt)]).toEqual([[], false]);
 
-  await patchEvent(service, event.account, event, { status: 'draft' });
+  await event.change({ status: 'draft' });
   const after = await dumpEvent(service, event.id);
   expect(after).toEqual(before);
   expect((await fetch(page)).status).toBe(404);
   expect((await fetch(page, { method: 'POST', body: new URLSearchParams({ outcome: 'pay' }) })).status).toBe(404);
 
-  await patchEvent(service, event.account, event, { status: 'open' });
+  await event.change({ status: 'open' });
   const real = await event.page('ballot/cast', { ...ballot, ...BACK });
   expect(real.status).toBe(402);
   expect(checkoutUrlOf(real)).toContain(sandbox.url);

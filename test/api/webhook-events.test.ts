@@ -2,7 +2,8 @@ import { Webhook } from 'standardwebhooks';
 import { expect, test, vi } from 'vitest';
 import { MailFault } from '#src/mail/mailer.ts';
 import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/record-event.ts';
-import { demand, finishEvent, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/answers.ts';
+import { finishEvent, PLURALITY, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
 import { ageRefund, decide, type PaidEvent, type TestProvider, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually, readContract, type TestAccount, untilTrue } from '#test/harness/test-service.ts';
@@ -19,21 +20,13 @@ type Cause = (listen: (account: TestAccount) => Promise<void>) => Promise<Told>;
 const { service, sandbox, poll } = await usePaidService();
 const contract = await readContract(service.port);
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const ELECTION = { type: 'election', voter: { selfRegistration: true } };
 
-/** An organizer's call that must succeed; its data. */
-async function organize(account: TestAccount, method: string, target: string, body?: unknown) {
-  const answer = await service.call(method, target, body, { key: account.write });
-  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
-  return answer.body?.data;
-}
-
 /** A fresh account and an event of it. */
-async function prepare(settings: object = {}, plan = PLAN, open = false) {
+async function prepare(settings: object = {}, plan = PLURALITY, open = false) {
   const account = await service.account();
   const event = await account.event({ ...settings }, plan, open);
-  return { account, event, votingEventId: event.id, base: `/voting-events/${event.id}` };
+  return { account, event, votingEventId: event.id, own: account.of(event) };
 }
 
 // Payments
@@ -71,133 +64,130 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   async 'voting_event.created'(listen) {
     const account = await service.account();
     await listen(account);
-    const data = await organize(account, 'POST', '/voting-events', { title: 'A poll', type: 'poll' });
+    const data = await account.make('/voting-events', { title: 'A poll', type: 'poll' });
     return { votingEventId: data.id, data };
   },
   async 'voting_event.updated'(listen) {
-    const { account, votingEventId, base } = await prepare();
+    const { account, votingEventId, own } = await prepare();
     await listen(account);
-    return { votingEventId, data: await organize(account, 'PATCH', base, { title: 'Another title' }) };
+    return { votingEventId, data: await own.change('', { title: 'Another title' }) };
   },
   async 'voting_event.deleted'(listen) {
-    const { account, votingEventId, base } = await prepare();
-    const { id, code, title } = await organize(account, 'GET', base);
+    const { account, votingEventId, own } = await prepare();
+    const { id, code, title } = await own.show('');
     await listen(account);
-    await organize(account, 'DELETE', base);
+    expect((await own.delete('')).status).toBeLessThan(300);
     return { votingEventId, data: { id, code, title } };
   },
   async 'voting_event.opened'(listen) {
-    const { account, votingEventId, base } = await prepare();
+    const { account, votingEventId, own } = await prepare();
     await listen(account);
-    return { votingEventId, data: await organize(account, 'PATCH', base, { status: 'open' }) };
+    return { votingEventId, data: await own.change('', { status: 'open' }) };
   },
   async 'voting_event.not_opened'(listen) {
-    const { account, votingEventId, base } = await prepare({}, []);
+    const { account, votingEventId, own } = await prepare({}, []);
     await service.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [account.id, 'missed@club.example']);
     await listen(account);
     const startsAt = Date.now() + 1_000;
-    await organize(account, 'PATCH', base, { startsAt });
+    await own.change('', { startsAt });
     const mail = await eventually(() => service.mails().find((text) => text.includes('To: missed@club.example')));
     expect(mail).toContain('did_not_open');
     expect(Date.now()).toBeGreaterThanOrEqual(startsAt);
-    const data = await organize(account, 'GET', base);
+    const data = await own.show('');
     expect(data).toMatchObject({ status: 'draft', startsAt: null, missedStartAt: startsAt });
     return { votingEventId, data };
   },
   // By the clock alone: nobody closes it.
   async 'voting_event.closed'(listen) {
-    const { account, votingEventId, base } = await prepare({}, PLAN, true);
-    await organize(account, 'PATCH', base, { endsAt: Date.now() + 1_500 });
+    const { account, votingEventId, own } = await prepare({}, PLURALITY, true);
+    await own.change('', { endsAt: Date.now() + 1_500 });
     await listen(account);
     const data = await eventually(async () => {
-      const event = await organize(account, 'GET', base);
+      const event = await own.show('');
       return event.status === 'closed' ? event : undefined;
     });
     return { votingEventId, data };
   },
   // The end lies 24 hours and a moment ahead.
   async 'voting_event.closing'(listen) {
-    const { account, votingEventId, base } = await prepare({}, PLAN, true);
+    const { account, votingEventId, own } = await prepare({}, PLURALITY, true);
     await service.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [account.id, 'owner@club.example']);
     await listen(account);
     const endsAt = Date.now() + 24 * 3_600_000 + 2_000;
-    await organize(account, 'PATCH', base, { endsAt });
+    await own.change('', { endsAt });
     const mail = await eventually(() => service.mails().find((text) => text.includes('To: owner@club.example')));
     expect(mail).toContain('is_about_to_close');
     expect(Date.now()).toBeGreaterThanOrEqual(endsAt - 24 * 3_600_000);
-    const data = await organize(account, 'PATCH', base, { description: 'No other end, no other message' });
+    const data = await own.change('', { description: 'No other end, no other message' });
     return { votingEventId, data: { ...data, description: null, updatedAt: expect.any(Number) } };
   },
   async 'candidate.created'(listen) {
-    const { account, event, votingEventId, base } = await prepare();
+    const { account, event, votingEventId, own } = await prepare();
     await listen(account);
     const body = { name: 'Cy', positionIds: [event.positions[0]?.id] };
-    return { votingEventId, data: await organize(account, 'POST', `${base}/candidates`, body) };
+    return { votingEventId, data: await own.make('/candidates', body) };
   },
   // The deletion of its group changes a candidate too.
   async 'candidate.updated'(listen) {
-    const { account, event, votingEventId, base } = await prepare();
-    const target = `${base}/candidates/${event.positions[0]?.candidates[0]}`;
-    const { id: groupId } = await organize(account, 'POST', `${base}/groups`, { name: 'North' });
-    await organize(account, 'PATCH', target, { groupId });
+    const { account, event, votingEventId, own } = await prepare();
+    const target = `/candidates/${event.positions[0]?.candidates[0]}`;
+    const { id: groupId } = await own.make('/groups', { name: 'North' });
+    await own.change(target, { groupId });
     await listen(account);
-    await organize(account, 'DELETE', `${base}/groups/${groupId}`);
-    const data = await organize(account, 'GET', target);
+    expect((await own.delete(`/groups/${groupId}`)).status).toBeLessThan(300);
+    const data = await own.show(target);
     expect(data.groupId).toBeNull();
     return { votingEventId, data };
   },
   // The deletion of its only position takes a candidate along.
   async 'candidate.deleted'(listen) {
     const plan = [{ votingMethod: 'plurality', candidates: ['Ada'] }];
-    const { account, event, votingEventId, base } = await prepare({}, plan);
+    const { account, event, votingEventId, own } = await prepare({}, plan);
     await listen(account);
-    await organize(account, 'DELETE', `${base}/positions/${event.positions[0]?.id}`);
+    expect((await own.delete(`/positions/${event.positions[0]?.id}`)).status).toBeLessThan(300);
     return { votingEventId, data: { id: event.positions[0]?.candidates[0], name: 'Ada' } };
   },
   async 'voter.created'(listen) {
-    const { account, votingEventId, base } = await prepare(ELECTION, PLAN, true);
+    const { account, event, votingEventId, own } = await prepare(ELECTION, PLURALITY, true);
     await listen(account);
     const body = { name: 'Vera', email: 'vera@mail.example' };
-    const { id } = demand(
-      await service.call('POST', `/public${base}/register/voter`, body, { key: account.vote }),
-      201,
-    );
-    const data = await organize(account, 'GET', `${base}/voters/${id}`);
+    const { id } = demand(await account.page(event, 'register/voter', body), 201);
+    const data = await own.show(`/voters/${id}`);
     expect(data.status).toBe('pending');
     return { votingEventId, data };
   },
   async 'voter.updated'(listen) {
-    const { account, votingEventId, base } = await prepare(ELECTION);
-    const { id } = await organize(account, 'POST', `${base}/voters`, { name: 'Vera', email: 'vera@mail.example' });
+    const { account, votingEventId, own } = await prepare(ELECTION);
+    const { id } = await own.make('/voters', { name: 'Vera', email: 'vera@mail.example' });
     await listen(account);
     const change = { status: 'rejected', weight: 2.5 };
-    return { votingEventId, data: await organize(account, 'PATCH', `${base}/voters/${id}`, change) };
+    return { votingEventId, data: await own.change(`/voters/${id}`, change) };
   },
   async 'voter.deleted'(listen) {
-    const { account, votingEventId, base } = await prepare(ELECTION);
-    const { id } = await organize(account, 'POST', `${base}/voters`, { name: 'Vera', voterId: 'V-1' });
+    const { account, votingEventId, own } = await prepare(ELECTION);
+    const { id } = await own.make('/voters', { name: 'Vera', voterId: 'V-1' });
     await listen(account);
-    await organize(account, 'DELETE', `${base}/voters/${id}`);
+    expect((await own.delete(`/voters/${id}`)).status).toBeLessThan(300);
     return { votingEventId, data: { id } };
   },
   // As if the mail server had refused the recipient: the mails of this service land in a folder, which takes them all.
   async 'voter.mail_failed'(listen) {
-    const { account, votingEventId, base } = await prepare({ type: 'election' }, PLAN, true);
-    const { id } = await organize(account, 'POST', `${base}/voters`, { name: 'Vera', email: 'gone@club.example' });
+    const { account, votingEventId, own } = await prepare({ type: 'election' }, PLURALITY, true);
+    const { id } = await own.make('/voters', { name: 'Vera', email: 'gone@club.example' });
     await listen(account);
     const refusal = vi
       .spyOn(service.deps.mailer, 'send')
       .mockRejectedValueOnce(new MailFault('recipient_refused', 'EENVELOPE', '550 to RCPT TO'));
-    await organize(account, 'POST', `${base}/voters/${id}/voter-key`);
+    demand(await own.post(`/voters/${id}/voter-key`), 202);
     const data = await eventually(async () => {
-      const voter = await organize(account, 'GET', `${base}/voters/${id}`);
+      const voter = await own.show(`/voters/${id}`);
       return voter.keyStatus === 'failed' ? voter : undefined;
     });
     refusal.mockRestore();
     return { votingEventId, data };
   },
   async 'ballot.confirmed'(listen) {
-    const { account, event, votingEventId } = await prepare({}, PLAN, true);
+    const { account, event, votingEventId } = await prepare({}, PLURALITY, true);
     await listen(account);
     await account.votePoll(event, votesFor(event));
     return { votingEventId, data: { votingEventId, ballots: 1 } };
@@ -282,19 +272,18 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     ({ reversedAt }) => reversedAt !== null,
   ),
   async 'results.published'(listen) {
-    const { account, event, votingEventId, base } = await prepare({}, PLAN, true);
+    const { account, event, votingEventId, own } = await prepare({}, PLURALITY, true);
     await account.votePoll(event, votesFor(event));
-    await organize(account, 'PATCH', base, { status: 'closed' });
+    await own.change('', { status: 'closed' });
     await finishEvent(service, event.id);
     await listen(account);
-    const { code, title, results } = await organize(account, 'PATCH', base, { results: { visibility: 'published' } });
+    const { code, title, results } = await own.change('', { results: { visibility: 'published' } });
     return { votingEventId, data: { votingEventId, code, title, publishedAt: results.publishedAt } };
   },
   async 'log.checkpoint'(listen) {
-    const { account, event, votingEventId, base } = await prepare({}, PLAN, true);
-    const target = `/public${base}/log/checkpoint`;
+    const { account, event, votingEventId } = await prepare({}, PLURALITY, true);
     const read = async () => {
-      const checkpoint = String((await service.call('GET', target, undefined, { key: account.vote })).body);
+      const checkpoint = String((await account.page(event, 'log/checkpoint')).body);
       const [, size, rootHash] = checkpoint.split('\n');
       return { checkpoint, size: Number(size), rootHash };
     };
@@ -310,11 +299,11 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     const account = await service.account();
     const gone = await startReceiver((response) => response.writeHead(410).end());
     const body = { url: gone.url, eventTypes: ['voting_event.created'] };
-    const { id } = await organize(account, 'POST', '/webhook-endpoints', body);
+    const { id } = await account.make('/webhook-endpoints', body);
     await listen(account);
-    await organize(account, 'POST', '/voting-events', { title: 'A poll', type: 'poll' });
+    await account.make('/voting-events', { title: 'A poll', type: 'poll' });
     const data = await eventually(async () => {
-      const endpoint = await organize(account, 'GET', `/webhook-endpoints/${id}`);
+      const endpoint = await account.show(`/webhook-endpoints/${id}`);
       return endpoint.status === 'disabled' ? endpoint : undefined;
     });
     await gone.stop();
@@ -329,7 +318,7 @@ test.each(EVENT_TYPE_NAMES)(
     const receiver = await startReceiver();
     let endpoint = { id: '', secret: '' };
     const told = await CAUSES[type](async (account) => {
-      endpoint = await organize(account, 'POST', '/webhook-endpoints', { url: receiver.url, eventTypes: [type] });
+      endpoint = await account.make('/webhook-endpoints', { url: receiver.url, eventTypes: [type] });
     });
     const message = await eventually(() => receiver.received[0]);
     const payload = new Webhook(endpoint.secret).verify(message.body, message.headers);
@@ -337,10 +326,8 @@ test.each(EVENT_TYPE_NAMES)(
     expect(id).toMatch(/^msg_[0-9a-z]+$/);
     expect(payload).toEqual({ id, type, createdAt: expect.any(Number), ...told });
     expect(contract.messageFault(type, payload)).toBeUndefined();
-    const rows = await service.query('SELECT count(*)::int AS told FROM webhook_deliveries WHERE endpoint_id = $1', [
-      endpoint.id,
-    ]);
-    expect(rows[0].told).toBe(1);
+    const deliveries = 'SELECT 1 FROM webhook_deliveries WHERE endpoint_id = $1';
+    expect(await service.query(deliveries, [endpoint.id])).toHaveLength(1);
     await receiver.stop();
   },
 );
