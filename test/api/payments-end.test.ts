@@ -2,13 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { listOwed } from '#src/payments/list-owed.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
-import { demand, finishEvent, refusalOf, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
+import { finishEvent, PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import {
   decide,
+  lookAtPayment,
   type PaidEvent,
   PRICE,
   PROVIDERS,
+  refundsOf,
   soldCredits,
   type TestProvider,
   usePaidService,
@@ -24,25 +27,18 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /** As if so much time had passed since the payment; then one run of the job. */
-async function passes(attempt: string, ms: number, on = service): Promise<void> {
+async function passes(attempt: string, ms: number): Promise<void> {
   const aged = `UPDATE payment_attempts SET paid_at = paid_at - $2::bigint, succeeded_at = succeeded_at - $2::bigint
     WHERE id = $1`;
   await service.query(aged, [attempt, ms]);
-  await look(attempt, on);
-}
-
-async function look(attempt: string, on = service): Promise<void> {
-  await service.query('UPDATE payment_attempts SET check_at = 1 WHERE id = $1 AND check_at IS NOT NULL', [attempt]);
-  await reconcilePayments(paymentDeps(on.deps));
+  await lookAtPayment(service, attempt);
 }
 
 const factsOf = async (attempt: string): Promise<string[]> =>
-  (await service.query('SELECT action FROM audit_entries WHERE resource = $1 ORDER BY id', [attempt])).map(
-    ({ action }) => action,
+  valuesOf(
+    await service.query('SELECT action FROM audit_entries WHERE resource = $1 ORDER BY id', [attempt]),
+    'action',
   );
-
-const refundsOf = (attempt: string) =>
-  service.query('SELECT provider_payment_id FROM payment_refunds WHERE attempt_id = $1', [attempt]);
 
 const toRegister = (provider: TestProvider) => ({
   payments: { payToRegisterCandidate: PRICE[provider] },
@@ -95,14 +91,14 @@ describe.each(PROVIDERS)('through %s', (provider) => {
       expect(statuses).toEqual([200, 200, 200].toSpliced(2, 1, firstStatus));
       expect(new Set(answers.map(({ body }) => JSON.stringify(body.data))).size).toBe(1);
       expect((await second()).status).toBe(200);
-      expect([await given(), await refundsOf(attempt)]).toEqual([1, []]);
+      expect([await given(), await refundsOf(service, attempt)]).toEqual([1, []]);
     });
 
     test('of whom comes back in time is given by the call, and by nothing afterwards', async () => {
       const { attempt, second, given, firstStatus } = await BUYERS[what](provider);
       expect((await second()).status).toBe(firstStatus);
       await passes(attempt, 80 * HOUR_MS);
-      expect([(await second()).status, await given(), await refundsOf(attempt)]).toEqual([200, 1, []]);
+      expect([(await second()).status, await given(), await refundsOf(service, attempt)]).toEqual([200, 1, []]);
     });
 
     test('that cannot be given any more goes back, and says why to who comes late', async () => {
@@ -129,12 +125,8 @@ describe.each(PROVIDERS)('through %s', (provider) => {
   });
 
   test('a registration that was really paid for is given although a round of a rehearsal is closed', async () => {
-    const event = await poll(
-      provider,
-      { ...toRegister(provider), startsAt: Date.now() + 24 * HOUR_MS },
-      undefined,
-      false,
-    );
+    const settings = { ...toRegister(provider), startsAt: Date.now() + 24 * HOUR_MS };
+    const event = await poll(provider, settings, PLURALITY, false);
     const register = (name: string) => event.buy('register/candidate', { name, positionIds: [event.positions[0]?.id] });
     const [late, awaited] = [await register('Cleo'), await register('Dora')];
     await event.change({ status: 'rehearsal' });
@@ -189,13 +181,12 @@ describe.each(PROVIDERS)('through %s', (provider) => {
   test('an attempt whose process died before it asked for a page ends with the time of a page', async () => {
     const event = await poll(provider);
     const { attempt } = await event.begin();
-    await service.query(`UPDATE payment_attempts SET status = 'created', pages = 0, page = NULL WHERE id = $1`, [
-      attempt,
-    ]);
-    await look(attempt);
+    const begun = `UPDATE payment_attempts SET status = 'created', pages = 0, page = NULL WHERE id = $1`;
+    await service.query(begun, [attempt]);
+    await lookAtPayment(service, attempt);
     expect((await event.payment(attempt)).status).toBe('created');
     await service.query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
-    await look(attempt);
+    await lookAtPayment(service, attempt);
     expect(await event.payment(attempt)).toMatchObject({ status: 'cancelled', endReason: 'page_expired' });
   });
 
@@ -209,8 +200,8 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     expect(await factsOf(attempt)).toEqual(['payment.succeeded', 'payment.cancelled', 'payment.refunded']);
     const late = await event.cast(attempt);
     expect([late.status, late.body.error.details]).toEqual([409, { reason: 'payment_cancelled', cause: 'not_cast' }]);
-    await look(attempt);
-    expect(await refundsOf(attempt)).toHaveLength(1);
+    await lookAtPayment(service, attempt);
+    expect(await refundsOf(service, attempt)).toHaveLength(1);
   });
 
   test('a paid vote whose payer comes back after 71 hours is cast', async () => {
@@ -219,7 +210,7 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     await passes(attempt, 71 * HOUR_MS);
     demand(await event.cast(attempt), 201);
     await passes(attempt, 2 * HOUR_MS);
-    expect([(await event.payment(attempt)).status, await refundsOf(attempt)]).toEqual(['fulfilled', []]);
+    expect([(await event.payment(attempt)).status, await refundsOf(service, attempt)]).toEqual(['fulfilled', []]);
   });
 
   test.each([
@@ -229,26 +220,24 @@ describe.each(PROVIDERS)('through %s', (provider) => {
   ] as const)(
     'a paid %s whose step is cut off before its commit has one effect with the next look',
     async (what, fact) => {
-      const event = what === 'vote' ? await poll(provider) : undefined;
       const attempt =
-        event === undefined ? (await BUYERS[what as 'credits'](provider)).attempt : await event.payKnown();
+        what === 'vote' ? await (await poll(provider)).payKnown() : (await BUYERS[what](provider)).attempt;
       const cut = `CREATE FUNCTION cut_off() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN IF NEW.resource = '${attempt}' AND NEW.action = '${fact}' THEN RAISE EXCEPTION 'cut off'; END IF; RETURN NEW; END $$`;
-      await service.query(cut);
-      await service.query(
-        'CREATE TRIGGER cut_off BEFORE INSERT ON audit_entries FOR EACH ROW EXECUTE FUNCTION cut_off()',
-      );
+      const trigger = 'CREATE TRIGGER cut_off BEFORE INSERT ON audit_entries FOR EACH ROW EXECUTE FUNCTION cut_off()';
+      for (const statement of [cut, trigger]) await service.query(statement);
       try {
         await passes(attempt, 72 * HOUR_MS);
         const rows = await service.query('SELECT status, check_at FROM payment_attempts WHERE id = $1', [attempt]);
-        expect([rows[0].status, rows[0].check_at !== null, await refundsOf(attempt)]).toEqual(['succeeded', true, []]);
+        expect([rows[0].status, rows[0].check_at !== null]).toEqual(['succeeded', true]);
+        expect(await refundsOf(service, attempt)).toEqual([]);
       } finally {
         await service.query('DROP FUNCTION cut_off() CASCADE');
       }
-      await look(attempt);
+      await lookAtPayment(service, attempt);
       const facts = await factsOf(attempt);
       expect(facts.filter((one) => one === fact)).toHaveLength(1);
-      expect(await refundsOf(attempt)).toHaveLength(what === 'vote' ? 1 : 0);
+      expect(await refundsOf(service, attempt)).toHaveLength(what === 'vote' ? 1 : 0);
     },
   );
 
@@ -257,7 +246,7 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     const attempt = await event.buy('register/candidate', { name: 'Cleo', positionIds: [event.positions[0]?.id] });
     const spoilt = `UPDATE payment_attempts SET request = '{"name": 1}', succeeded_at = succeeded_at - 73 * 3600000::bigint WHERE id = $1`;
     await service.query(spoilt, [attempt]);
-    await look(attempt);
+    await lookAtPayment(service, attempt);
     const owed = await listOwed(service.deps.db, event.businessId);
     expect(owed.map(({ attemptId, refund }) => [attemptId, refund])).toEqual([[attempt, null]]);
   });

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { demand, fieldOf, refusalOf, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand, fieldOf, refusalOf } from '#test/harness/answers.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
 import {
   connectTestBusiness,
   decide,
@@ -11,17 +12,14 @@ import {
   type TestProvider,
   usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually, untilTrue } from '#test/harness/test-service.ts';
+import { untilTrue } from '#test/harness/test-service.ts';
 
 const { service, sandbox, poll } = await usePaidService();
 
 /** A payment as the page of its payer sees it. */
 const read = async (event: PaidEvent, attempt: string) => demand(await event.page(`payments/${attempt}`), 200);
 const untilStatus = (event: PaidEvent, attempt: string, status: string) =>
-  eventually(async () => {
-    const payment = await read(event, attempt);
-    return payment.status === status ? payment : undefined;
-  });
+  untilTrue(async () => (await read(event, attempt)).status === status);
 
 interface Begun {
   readonly attempt: string;
@@ -73,18 +71,9 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     expect((await event.payment(attempt)).confirmationCode).toBe(confirmationCode);
     const payment = await read(event, attempt);
     expect(payment).toEqual({
-      id: attempt,
-      votingEventId: event.id,
-      purpose: 'vote',
-      status: 'fulfilled',
-      provider,
-      livemode: false,
-      ...PRICE[provider],
-      confirmationCode,
-      createdAt: expect.any(Number),
-      updatedAt: expect.any(Number),
-      refundedAt: null,
-      reversedAt: null,
+      ...{ id: attempt, votingEventId: event.id, purpose: 'vote', status: 'fulfilled', provider, livemode: false },
+      ...{ ...PRICE[provider], confirmationCode, createdAt: expect.any(Number), updatedAt: expect.any(Number) },
+      ...{ refundedAt: null, reversedAt: null },
     });
     expect(await confirm(event, confirmationCode)).toBe(200);
     expect(await countBallots(event)).toBe(1);
@@ -137,11 +126,8 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     const second = await event.cast(two.attempt);
     expect(second.status).toBe(409);
     expect(second.body.error.details).toEqual({ reason: 'payment_cancelled', cause: 'already_voted' });
-    const refunded = await eventually(async () => {
-      const payment = await read(event, two.attempt);
-      return payment.refundedAt === null ? undefined : payment;
-    });
-    expect(refunded.status).toBe('cancelled');
+    await untilTrue(async () => (await read(event, two.attempt)).refundedAt !== null);
+    expect((await read(event, two.attempt)).status).toBe('cancelled');
     expect(await countBallots(event)).toBe(1);
     const again = await event.page('ballot/cast', { ...payer(visitorId), votes: votesFor(event) });
     expect(again.body.error.details.reason).toBe('already_voted');
@@ -204,9 +190,8 @@ test('a vote through provider_a needs a returnUrl, one through provider_b an e-m
 test('a visitor begins at most ten checkouts an hour', async () => {
   const event = await poll('provider_a');
   const body = { ...payer(), votes: votesFor(event) };
-  const statuses: number[] = [];
-  for (let index = 0; index < 11; index += 1) statuses.push((await event.page('ballot/cast', body)).status);
-  expect(statuses).toEqual([...Array.from({ length: 10 }, () => 402), 429]);
+  for (let index = 0; index < 10; index += 1) demand(await event.page('ballot/cast', body), 402);
+  expect((await event.page('ballot/cast', body)).status).toBe(429);
 });
 
 test('an unpaid page of provider_a ends its attempt when it expires', async () => {
