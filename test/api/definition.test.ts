@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { createEventBody } from '#src/voting-events/event-body.ts';
-import { demand, fieldOf, issuesOf, refusalOf } from '#test/harness/elections.ts';
+import { demand, fieldOf, issuesOf, refusalOf } from '#test/harness/answers.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
 const account = await service.account();
 
+const { of } = account;
 const call = (method: string, path: string, body?: unknown, key = account.write): Promise<TestAnswer> =>
   service.call(method, `/voting-events${path}`, body, { key });
 const FILE = {
@@ -33,11 +34,14 @@ const FILE = {
   ],
   sponsors: [{ id: 'lib', name: 'Library', tier: 'gold' }],
 };
-const make = async (): Promise<string> => demand(await call('POST', '/definition', FILE), 201).id;
-const read = async (id: string) => demand(await call('GET', `/${id}/definition`), 200);
+const makeFrom = (file: object) => account.make('/voting-events/definition', file);
+const make = async (): Promise<string> => (await makeFrom(FILE)).id;
+const read = (id: string) => of({ id }).show('/definition');
+const put = async (id: string, file: object, query = '') =>
+  demand(await of({ id }).put(`/definition${query}`, file), 200);
 
 test('an event made of a file is a draft that opens, and reads as the file with its own IDs', async () => {
-  const made = demand(await call('POST', '/definition', { ...FILE, event: { ...FILE.event, code: 'BOARD2031' } }), 201);
+  const made = await makeFrom({ ...FILE, event: { ...FILE.event, code: 'BOARD2031' } });
   expect(made).toMatchObject({ code: 'BOARD2031', status: 'draft', language: 'de', voter: { selfRegistration: true } });
   const file = await read(made.id);
   expect(file).toMatchObject({
@@ -54,20 +58,20 @@ test('an event made of a file is a draft that opens, and reads as the file with 
   expect(file.positions[1].groupId).toBe(north.id);
   expect(file.candidates[1].positionIds).toEqual([file.positions[1].id]);
   // Sent back as it is, it changes nothing, and makes another one under another code.
-  expect(demand(await call('PUT', `/${made.id}/definition?dryRun=true`, file), 200)).toEqual([]);
-  expect(demand(await call('PUT', `/${made.id}/definition`, file), 200)).toEqual(file);
+  expect(await put(made.id, file, '?dryRun=true')).toEqual([]);
+  expect(await put(made.id, file)).toEqual(file);
   expect(refusalOf(await call('POST', '/definition', file))).toEqual([409, 'code_in_use']);
-  demand(await call('POST', '/definition', { ...file, event: { ...file.event, code: undefined } }), 201);
-  demand(await call('POST', `/${made.id}/voters`, { name: 'V', email: 'v@club.example', groupId: north.id }), 201);
-  demand(await call('PATCH', `/${made.id}`, { status: 'open' }), 200);
-  expect(refusalOf(await call('PUT', `/${made.id}/definition`, file))).toEqual([409, 'not_a_draft']);
+  await makeFrom({ ...file, event: { ...file.event, code: undefined } });
+  await of(made).make('/voters', { name: 'V', email: 'v@club.example', groupId: north.id });
+  await of(made).change('', { status: 'open' });
+  expect(refusalOf(await of(made).put('/definition', file))).toEqual([409, 'not_a_draft']);
 });
 
 test('a draft becomes exactly what a file says, and a dry run says how and changes nothing', async () => {
   const id = await make();
   const before = await read(id);
   const [south, north] = before.groups;
-  demand(await call('POST', `/${id}/voters`, { name: 'V', email: 'v@club.example', groupId: south.id }), 201);
+  await of({ id }).make('/voters', { name: 'V', email: 'v@club.example', groupId: south.id });
   const file = {
     ...before,
     event: { title: 'Other', type: 'election', code: before.event.code },
@@ -82,7 +86,7 @@ test('a draft becomes exactly what a file says, and a dry run says how and chang
     candidates: [{ ...before.candidates[0], positionIds: ['new', before.positions[0].id] }],
     sponsors: [],
   };
-  const differences = demand(await call('PUT', `/${id}/definition?dryRun=true`, file), 200);
+  const differences = await put(id, file, '?dryRun=true');
   const told = differences.map(({ kind, action }: { kind: string; action: string }) => `${kind} ${action}`).sort();
   expect(told).toEqual([
     ...['candidate deleted', 'candidate deleted', 'candidate updated', 'event updated', 'group updated'],
@@ -92,15 +96,12 @@ test('a draft becomes exactly what a file says, and a dry run says how and chang
     ...{ before: { title: 'Chair' }, after: { title: 'Head' } },
   });
   expect(await read(id)).toEqual(before);
-  const after = demand(await call('PUT', `/${id}/definition`, file), 200);
+  const after = await put(id, file);
   expect(await read(id)).toEqual(after);
   expect(after).toMatchObject({
     event: {
-      title: 'Other',
-      description: null,
-      language: 'en',
-      voter: { selfRegistration: false },
-      log: { open: false },
+      ...{ title: 'Other', description: null, language: 'en' },
+      ...{ voter: { selfRegistration: false }, log: { open: false } },
     },
     groups: [
       { id: south.id, name: 'North' },
@@ -110,10 +111,10 @@ test('a draft becomes exactly what a file says, and a dry run says how and chang
     candidates: [{ id: before.candidates[0].id, positionIds: [expect.any(String), before.positions[0].id] }],
     sponsors: [],
   });
-  const [voter] = demand(await call('GET', `/${id}/voters`), 200);
+  const [voter] = await of({ id }).show('/voters');
   expect(voter.groupId).toBe(south.id);
-  demand(await call('POST', `/${id}/candidates`, { name: 'More', positionIds: [after.positions[1].id] }), 201);
-  demand(await call('PATCH', `/${id}`, { status: 'open' }), 200);
+  await of({ id }).make('/candidates', { name: 'More', positionIds: [after.positions[1].id] });
+  await of({ id }).change('', { status: 'open' });
 });
 
 test('a bad file is refused with all that is wrong, and leaves everything as it was', async () => {
@@ -143,10 +144,9 @@ test('a bad file is refused with all that is wrong, and leaves everything as it 
     ['POST', '/definition'],
   ] as const) {
     const answer = await call(method, path, { ...bad, event: { ...bad.event, ...times } });
-    expect(issuesOf(answer)).toEqual(
-      expect.arrayContaining(['event.endsAt', 'groups[2].name', 'positions[0].scoreMax']),
-    );
-    expect(issuesOf(answer)).not.toContain('endsAt');
+    const issues = issuesOf(answer);
+    expect(issues).toEqual(expect.arrayContaining(['event.endsAt', 'groups[2].name', 'positions[0].scoreMax']));
+    expect(issues).not.toContain('endsAt');
   }
   const events = async () => demand(await call('GET', '?limit=200'), 200).length;
   const count = await events();
@@ -159,11 +159,11 @@ test('a bad file is refused with all that is wrong, and leaves everything as it 
     [{ ...FILE, positions: [{ title: 'No ID', votingMethod: 'plurality' }] }, 'positions[0].id'],
     [{ ...FILE, sponsors: {} }, 'sponsors'],
   ] as const) {
-    for (const answer of [await call('POST', '/definition', body), await call('PUT', `/${id}/definition`, body)])
+    for (const answer of [await call('POST', '/definition', body), await of({ id }).put('/definition', body)])
       expect(fieldOf(answer)).toEqual([422, field]);
   }
   const many = { ...FILE, sponsors: Array.from({ length: 1_001 }, (_, index) => ({ id: `s${index}`, name: 'S' })) };
-  const full = await call('PUT', `/${id}/definition`, many);
+  const full = await of({ id }).put('/definition', many);
   expect([full.status, full.body.error.details]).toEqual([422, { limit: 'sponsors_per_event', max: 1_000 }]);
   expect(await read(id)).toEqual(before);
   expect(await events()).toBe(count);
@@ -172,35 +172,30 @@ test('a bad file is refused with all that is wrong, and leaves everything as it 
 test('files at the caps are taken, of more than a mebibyte', async () => {
   const long = 'x'.repeat(3_000);
   const positions = Array.from({ length: 100 }, (_, index) => ({
-    id: `p${index}`,
-    title: `P${index}`,
-    votingMethod: 'approval',
+    ...{ id: `p${index}`, title: `P${index}`, votingMethod: 'approval' },
   }));
   const candidates = Array.from({ length: 1_000 }, (_, index) => ({
     ...{ id: `c${index}`, name: `C${index}`, description: long, positionIds: [`p${index % 100}`] },
   }));
-  const { id } = demand(await call('POST', '/definition', { ...FILE, positions, candidates }), 201);
+  const { id } = await makeFrom({ ...FILE, positions, candidates });
   const file = await read(id);
   expect([file.positions.length, file.candidates.length]).toEqual([100, 1_000]);
-  expect(demand(await call('PUT', `/${id}/definition`, file), 200)).toEqual(file);
+  expect(await put(id, file)).toEqual(file);
 });
 
 test('a file that says what the draft is already leaves no trace in the audit trail', async () => {
   const id = await make();
-  const entries = async () => demand(await call('GET', `/${id}/audit`), 200).length;
+  const entries = async () => (await of({ id }).show('/audit')).length;
   const file = await read(id);
   const before = await entries();
-  expect(demand(await call('PUT', `/${id}/definition`, file), 200)).toEqual(file);
+  expect(await put(id, file)).toEqual(file);
   expect(await entries()).toBe(before);
-  demand(
-    await call('PUT', `/${id}/definition`, {
-      ...file,
-      sponsors: [],
-      groups: file.groups,
-      event: { ...file.event, description: 'Other words' },
-    }),
-    200,
-  );
+  await put(id, {
+    ...file,
+    sponsors: [],
+    groups: file.groups,
+    event: { ...file.event, description: 'Other words' },
+  });
   expect(await entries()).toBeGreaterThan(before);
 });
 
@@ -211,11 +206,8 @@ test('an event that takes long to be made holds up no other of its account', asy
     await holder.query('LOCK TABLE candidates IN SHARE ROW EXCLUSIVE MODE');
     const slow = call('POST', '/definition', FILE);
     // It stands at its candidates.
-    await untilTrue(
-      async () =>
-        (await service.query("SELECT 1 FROM pg_locks WHERE relation = 'candidates'::regclass AND NOT granted")).length >
-        0,
-    );
+    const waiting = "SELECT 1 FROM pg_locks WHERE relation = 'candidates'::regclass AND NOT granted";
+    await untilTrue(async () => (await service.query(waiting)).length > 0);
     expect((await call('POST', '', { title: 'Another', type: 'poll' })).status).toBe(201);
     await holder.query('COMMIT');
     expect((await slow).status).toBe(201);
@@ -230,10 +222,8 @@ test('the routes of files keep to scopes, roles and what a key sees', async () =
   const stranger = await service.account();
   const viewer = await service.account();
   await shareEvent(service, account, { id, code: 'CODE', positions: [] }, viewer, 'viewer');
-  const codes = async (method: string, target: string, key: string, body?: unknown) => {
-    const answer = await call(method, target, body, key);
-    return refusalOf(answer);
-  };
+  const codes = async (method: string, target: string, key: string, body?: unknown) =>
+    refusalOf(await call(method, target, body, key));
   expect(await codes('GET', path, account.vote)).toEqual([403, 'insufficient_scope']);
   expect(await codes('GET', path, stranger.read)).toEqual([404, 'not_found']);
   expect(await codes('PUT', path, stranger.write, FILE)).toEqual([404, 'not_found']);
@@ -367,20 +357,20 @@ test.each([
 ])('no event is closed before it was ever open: %s are refused wherever they are set', async (_what, timesOf) => {
   const times = timesOf();
   const { id } = demand(await call('POST', '', settings), 201);
-  const file = demand(await call('GET', `/${id}/definition`), 200);
+  const file = await of({ id }).show('/definition');
   const answers = [
     await call('POST', '', { ...settings, ...times }),
-    await call('PATCH', `/${id}`, times),
+    await of({ id }).patch('', times),
     await call('POST', '/definition', { ...file, event: { ...file.event, code: undefined, ...times } }),
-    await call('PUT', `/${id}/definition`, { ...file, event: { ...file.event, ...times } }),
+    await of({ id }).put('/definition', { ...file, event: { ...file.event, ...times } }),
   ];
   for (const { status, body } of answers) {
     expect(status).toBe(422);
     expect(body.error.details.issues[0].message).toContain('the end must lie ahead');
   }
-  expect(demand(await call('GET', `/${id}`), 200)).toMatchObject({ status: 'draft', startsAt: null, endsAt: null });
+  expect(await of({ id }).show('')).toMatchObject({ status: 'draft', startsAt: null, endsAt: null });
   // A start before an end that has passed alone.
-  demand(await call('PATCH', `/${id}`, { endsAt: times.endsAt }), 200);
-  expect(fieldOf(await call('PATCH', `/${id}`, { startsAt: times.startsAt }))).toEqual([422, 'startsAt']);
-  demand(await call('PATCH', `/${id}`, { startsAt: times.startsAt, endsAt: Date.now() + HOUR_MS }), 200);
+  await of({ id }).change('', { endsAt: times.endsAt });
+  expect(fieldOf(await of({ id }).patch('', { startsAt: times.startsAt }))).toEqual([422, 'startsAt']);
+  await of({ id }).change('', { startsAt: times.startsAt, endsAt: Date.now() + HOUR_MS });
 });
