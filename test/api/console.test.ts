@@ -1,24 +1,18 @@
-import { Writable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLog } from '#src/platform/log.ts';
 import { signMessage } from '#src/webhooks/signature.ts';
+import { demand } from '#test/harness/answers.ts';
 import { type Asked, askRaw, readToken, WITH_CONSOLE, watchConsole } from '#test/harness/console.ts';
-import { demand, PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
-import { checkoutUrlOf, createPaidEvent, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
+import { createPaidEvent, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually, startTestService, type TestAccount } from '#test/harness/test-service.ts';
 
 const logged: string[] = [];
 
-const destination = new Writable({
-  write(chunk: Buffer, _encoding, done) {
-    logged.push(chunk.toString());
-    done();
-  },
-});
-const paid = await usePaidService({ ...WITH_CONSOLE, log: createLog('info', destination) });
-const port = paid.service.port;
-const { service } = paid;
+const log = createLog('info', { write: (line) => void logged.push(line) });
+const { service } = await usePaidService({ ...WITH_CONSOLE, log });
+const { port } = service;
 const token = await readToken(port);
 
 async function watch() {
@@ -32,17 +26,13 @@ const act = (path: string, body: unknown, own = token) =>
 
 /** The tables of the database in which a text stands, of all schemas. */
 async function tablesWith(words: string): Promise<string[]> {
-  const { $client } = service.deps.db;
-  const { rows } = await $client.query<{ schema: string; name: string }>(
+  const rows = await service.query<{ schema: string; name: string }>(
     `SELECT schemaname AS schema, tablename AS name FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
   );
   const found: string[] = [];
   for (const { schema, name } of rows) {
-    const table = `"${schema}"."${name}"`;
-    const { rowCount } = await $client.query(`SELECT 1 FROM ${table} AS t WHERE t::text LIKE $1 LIMIT 1`, [
-      `%${words}%`,
-    ]);
-    if (rowCount !== 0) found.push(name);
+    const holding = `SELECT 1 FROM "${schema}"."${name}" AS t WHERE t::text LIKE $1 LIMIT 1`;
+    if ((await service.query(holding, [`%${words}%`])).length > 0) found.push(name);
   }
   return found;
 }
@@ -79,14 +69,8 @@ async function expectAbsent(headers: Asked['headers'], at = port): Promise<void>
 
 describe('the console answers as if it were not there', () => {
   test('under a name that is not of this machine, which somebody may have pointed to it', async () => {
-    for (const Host of [
-      `evil.example:${port}`,
-      'evil.example',
-      'localhost.evil.example',
-      '127.0.0.1.nip.io',
-      '192.168.1.7',
-    ])
-      await expectAbsent({ Host });
+    const named = ['evil.example', 'localhost.evil.example', '127.0.0.1.nip.io', '192.168.1.7'];
+    for (const Host of [...named, `evil.example:${port}`]) await expectAbsent({ Host });
     for (const Host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, 'LOCALHOST'])
       expect([Host, (await askRaw(port, '/console', { headers: { Host } })).status]).toEqual([Host, 200]);
   });
@@ -165,12 +149,7 @@ describe('the console', () => {
     await service.call('POST', at, { visitorId: visitor(), votes }, { key: account.vote, headers });
     const shown = await until(({ requests }) => requests.find(({ requestId }) => requestId === 'a-cast-too-late'));
     expect(shown).toMatchObject({
-      ...{
-        accountId: account.id,
-        keyHint: expect.stringMatching(/^vvk_…/),
-        method: 'POST',
-        status: 403,
-      },
+      ...{ accountId: account.id, keyHint: expect.stringMatching(/^vvk_…/), method: 'POST', status: 403 },
       ...{ route: '/public/voting-events/:idOrCode/ballot/cast', code: 'forbidden', reason: 'event_closed' },
     });
     expect(state.requests.filter(({ route }) => route?.startsWith('/console'))).toEqual([]);
@@ -178,17 +157,12 @@ describe('the console', () => {
 
   test('shows a mail with its key, HTML and text, and neither database nor log has it', async () => {
     const account = await service.account();
-    const election = await account.event(
-      { type: 'election', title: 'The <b>board</b>', votingPageUrl: 'https://club.example/vote#key={voterKey}' },
-      PLURALITY,
-      false,
-    );
+    const words = { title: 'The <b>board</b>', votingPageUrl: 'https://club.example/vote#key={voterKey}' };
+    const election = await account.event({ type: 'election', ...words });
     const email = 'vera@club.example';
-    await account.make(`/voting-events/${election.id}/voters`, { name: 'Vera', email });
-    await account.change(`/voting-events/${election.id}`, { status: 'open' });
+    await account.of(election).make('/voters', { name: 'Vera', email });
     const { until } = await watch();
-    const ask = `/public/voting-events/${election.code}/voter-key/request`;
-    await service.call('POST', ask, { email }, { key: account.vote });
+    await account.page({ id: election.code }, 'voter-key/request', { email });
     const mail = await until(({ mails }) => mails.find(({ to, subject }) => to === email && subject.includes('board')));
     const key = /^ {4}([0-9A-Z]{4}(?:-[0-9A-Z]{4}){3})$/m.exec(mail.text)?.[1] ?? 'no key';
     expect(mail.html).toContain(key);
@@ -206,14 +180,7 @@ describe('the console', () => {
   test('pays, declines and cancels on pages of the sandbox, and lets them expire', async () => {
     const { state, until } = await watch();
     const event = await createPaidEvent(service, 'provider_a');
-    const votes = votesFor(event);
-    const open = async (): Promise<string> => {
-      const body = { visitorId: visitor(), votes, returnUrl: RETURN_URL };
-      const cast = await service.call('POST', `/public/voting-events/${event.code}/ballot/cast`, body, {
-        key: event.account.vote,
-      });
-      return checkoutUrlOf(cast);
-    };
+    const open = async (): Promise<string> => (await event.begin()).url;
     const urls = [await open(), await open(), await open()];
     const pageOf = (index: number) => until(({ payments }) => payments?.find(({ url }) => url === urls[index]));
     const became = (index: number, status: string) =>
@@ -236,8 +203,7 @@ describe('the console', () => {
     const account = await service.account();
     const event = await account.event({ title: 'Counted here' });
     await until(({ results }) => results.find(({ id, ballots }) => id === event.id && ballots === 0));
-    const [position] = event.positions;
-    await account.votePoll(event, [{ positionId: position?.id, candidateId: position?.candidates[1] }]);
+    await account.votePoll(event, votesFor(event, 1));
     const after = await until(({ results }) => results.find(({ id, ballots }) => id === event.id && ballots === 1));
     expect(after).toMatchObject({ code: event.code, status: 'open', missing: null, turnout: null });
     expect(after.positions[0]?.candidates).toMatchObject([
@@ -280,10 +246,8 @@ describe('the console', () => {
 });
 
 describe('the inbox', () => {
-  const subscribe = async (account: TestAccount, url: string) => {
-    const body = { url, eventTypes: ['voting_event.updated'] };
-    return account.post('/webhook-endpoints', body);
-  };
+  const subscribe = (account: TestAccount, url: string) =>
+    account.post('/webhook-endpoints', { url, eventTypes: ['voting_event.updated'] });
 
   test('receives what the service sends, verifies it, and has it sent again', async () => {
     const { until } = await watch();
@@ -338,24 +302,19 @@ describe('the inbox', () => {
 
   test('is the one address of the service that a receiver may have; others lie on this machine, in no private network', async () => {
     const account = await service.account();
-    for (const url of [
-      `http://localhost:${port}/console/replays`,
-      `http://localhost:${port}/console/inbox/mine?next=1`,
-      `http://127.0.0.1:${port}/me`,
-      `http://[::1]:${port}/me`,
-      'http://192.168.1.7:8080/hook',
-      'http://10.0.0.1:8080/hook',
-      'http://printer.local:8080/hook',
-      'http://127.0.0.2:8080/hook',
-      'http://example.com/hook',
-    ])
+    const own = [`localhost:${port}/console/replays`, `localhost:${port}/console/inbox/mine?next=1`];
+    const others =
+      '192.168.1.7:8080/hook 10.0.0.1:8080/hook printer.local:8080/hook 127.0.0.2:8080/hook example.com/hook';
+    for (const rest of [...own, `127.0.0.1:${port}/me`, `[::1]:${port}/me`, ...others.split(' ')]) {
+      const url = `http://${rest}`;
       expect([url, (await subscribe(account, url)).status]).toEqual([url, 422]);
+    }
     const receiver = await startReceiver();
     onTestFinished(() => receiver.stop());
-    const { hostname, port: own, pathname } = new URL(receiver.url);
+    const { hostname, port: its, pathname } = new URL(receiver.url);
     expect(hostname).toBe('127.0.0.1');
     for (const host of ['127.0.0.1', 'localhost']) {
-      const url = `http://${host}:${own}${pathname}`;
+      const url = `http://${host}:${its}${pathname}`;
       const { id } = demand(await subscribe(account, url), 201);
       await account.post(`/webhook-endpoints/${id}/test`);
     }

@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/record-event.ts';
+import { demand } from '#test/harness/answers.ts';
 import { finishEvent, PLURALITY } from '#test/harness/elections.ts';
 import type { Received, Receiver } from '#test/harness/receiver.ts';
 import { eventually, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
@@ -12,16 +13,8 @@ const receive = useReceivers();
 
 const service = await useService();
 
-async function subscribe(
-  account: TestAccount,
-  url: string,
-  eventTypes: readonly string[] = EVENT_TYPE_NAMES,
-  more = {},
-) {
-  const answer = await account.post('/webhook-endpoints', { url, eventTypes, ...more });
-  expect(answer.status, JSON.stringify(answer.body)).toBe(201);
-  return answer.body.data;
-}
+const subscribe = (account: TestAccount, url: string, eventTypes: readonly string[], more = {}) =>
+  account.make('/webhook-endpoints', { url, eventTypes, ...more });
 
 const typesOf = (received: readonly Received[]): string[] => received.map(({ body }) => JSON.parse(body).type);
 const until = (receiver: Receiver, count: number) =>
@@ -60,46 +53,32 @@ const signedBy = (message: Received | undefined, secrets: readonly string[]): bo
     }
   });
 
-async function deliveries(account: TestAccount, id: string, query = '') {
-  const answer = await account.get(`/webhook-endpoints/${id}/deliveries${query}`);
-  return answer.body.data;
-}
+const deliveries = (account: TestAccount, id: string, query = '') =>
+  account.show(`/webhook-endpoints/${id}/deliveries${query}`);
 
 describe('an endpoint', () => {
   test('tells its secret once, and has the shape of the contract', async () => {
     const account = await service.account();
-    const made = await subscribe(account, 'https://hooks.example.com/a', ['payment.succeeded'], {
-      description: 'Ours',
-    });
+    const own = { url: 'https://hooks.example.com/a', description: 'Ours', eventTypes: ['payment.succeeded'] };
+    const made = await account.make('/webhook-endpoints', own);
+    const path = `/webhook-endpoints/${made.id}`;
     expect(made).toEqual({
-      id: expect.stringMatching(/^whe_/),
-      votingEventId: null,
-      url: 'https://hooks.example.com/a',
-      description: 'Ours',
-      eventTypes: ['payment.succeeded'],
-      status: 'active',
-      disabledReason: null,
-      consecutiveFailures: 0,
+      ...{ id: expect.stringMatching(/^whe_/), votingEventId: null, ...own },
+      ...{ status: 'active', disabledReason: null, consecutiveFailures: 0 },
       secretHint: `whsec_…${made.secret.slice(-4)}`,
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
       createdAt: expect.any(Number),
     });
     const { secret: _, ...shown } = made;
-    expect((await account.get(`/webhook-endpoints/${made.id}`)).body.data).toEqual(shown);
-    expect((await account.get('/webhook-endpoints')).body).toEqual({
-      data: [shown],
-      nextCursor: null,
-    });
-    const patched = await account.patch(`/webhook-endpoints/${made.id}`, { status: 'disabled' });
-    expect(patched.body.data).toEqual({ ...shown, status: 'disabled', disabledReason: 'manual' });
-    const back = await account.patch(`/webhook-endpoints/${made.id}`, { status: 'active' });
-    expect(back.body.data).toEqual(shown);
-    expect((await account.patch(`/webhook-endpoints/${made.id}`, {})).status).toBe(422);
-    const rotated = await account.post(`/webhook-endpoints/${made.id}/rotate-secret`);
-    expect(rotated.status).toBe(200);
-    expect(rotated.body.data.secret).not.toBe(made.secret);
-    expect((await account.delete(`/webhook-endpoints/${made.id}`)).status).toBe(204);
-    expect((await account.get(`/webhook-endpoints/${made.id}`)).status).toBe(404);
+    expect(await account.show(path)).toEqual(shown);
+    expect((await account.get('/webhook-endpoints')).body).toEqual({ data: [shown], nextCursor: null });
+    const off = { ...shown, status: 'disabled', disabledReason: 'manual' };
+    expect(await account.change(path, { status: 'disabled' })).toEqual(off);
+    expect(await account.change(path, { status: 'active' })).toEqual(shown);
+    expect((await account.patch(path, {})).status).toBe(422);
+    expect(demand(await account.post(`${path}/rotate-secret`), 200).secret).not.toBe(made.secret);
+    expect((await account.delete(path)).status).toBe(204);
+    expect((await account.get(path)).status).toBe(404);
   });
 
   test('written with its scheme and host in capitals is taken, and reached', async () => {
@@ -116,11 +95,10 @@ describe('an endpoint', () => {
   test('of one event is listed with that event and not with the account', async () => {
     const account = await service.account();
     const event = await account.event({}, PLURALITY, false);
-    const made = await subscribe(account, 'https://hooks.example.com/a', ['voter.created'], {
-      votingEventCode: event.code,
-    });
+    const limited = { votingEventCode: event.code };
+    const made = await subscribe(account, 'https://hooks.example.com/a', ['voter.created'], limited);
     expect(made.votingEventId).toBe(event.id);
-    const list = async (query: string) => (await account.get(`/webhook-endpoints${query}`)).body.data;
+    const list = (query: string) => account.show(`/webhook-endpoints${query}`);
     expect(await list('')).toEqual([]);
     expect((await list(`?votingEventCode=${event.code}`)).map(({ id }: { id: string }) => id)).toEqual([made.id]);
   });
@@ -144,14 +122,9 @@ describe('an endpoint', () => {
 
   test('is one of as many as the plan allows, however many are made at once', async () => {
     const account = await service.account('free');
-    const other = await service.another();
     const body = { url: 'https://hooks.example.com/a', eventTypes: ['voter.created'] };
-    const answers = await Promise.all(
-      Array.from({ length: 16 }, (_, index) =>
-        (index % 2 === 0 ? service : other).call('POST', '/webhook-endpoints', body, { key: account.write }),
-      ),
-    );
-    await other.stop();
+    const key = { key: account.write };
+    const answers = await service.onTwo(16, (on) => on.call('POST', '/webhook-endpoints', body, key));
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(2);
     const refused = answers.find(({ status }) => status === 422);
     expect(refused?.body.error).toMatchObject({ code: 'plan_limit', details: { limit: 'webhook_endpoints', max: 2 } });
@@ -178,9 +151,7 @@ describe('a message', () => {
       expect(() => new Webhook(one).verify(second?.body ?? '', second?.headers ?? {})).not.toThrow();
     // Every secret of the last day signs, the newest five of them, however often it was rotated.
     const secrets: string[] = [secret, rotated];
-    for (let times = 0; times < 4; times += 1) {
-      secrets.push(await rotate());
-    }
+    for (let times = 0; times < 4; times += 1) secrets.push(await rotate());
     await happen();
     const third = (await until(receiver, 3))[2];
     expect(signedBy(third, secrets)).toEqual([false, true, true, true, true, true]);
@@ -190,7 +161,7 @@ describe('a message', () => {
   test('is signed by the newest secret alone once a day has passed since the rotations', async () => {
     const { receiver, id, secret, rotate, happen } = await listen();
     const dayPasses = () =>
-      service.deps.db.$client.query(
+      service.query(
         `UPDATE webhook_endpoints SET updated_at = updated_at + 1, earlier_secrets =
            (SELECT jsonb_agg(jsonb_set(one, '{until}', '1')) FROM jsonb_array_elements(earlier_secrets) AS one) WHERE id = $1`,
         [id],
@@ -225,27 +196,16 @@ describe('a message', () => {
     await finishEvent(service, event.id);
     await Promise.all([1, 2, 3].map(() => publishTimedEvents(service.deps)));
     await until(receiver, 6);
-    expect(
-      typesOf(receiver.received)
-        .filter((type) => type !== 'log.checkpoint')
-        .toSorted(),
-    ).toEqual([
-      'results.published',
-      ...voters.map(() => 'voter.created'),
-      'voting_event.closed',
-      'voting_event.updated',
-    ]);
+    const told = typesOf(receiver.received).filter((type) => type !== 'log.checkpoint');
+    const created = voters.map(() => 'voter.created');
+    expect(told.toSorted()).toEqual(['results.published', ...created, 'voting_event.closed', 'voting_event.updated']);
   });
 
   test('goes to the endpoints of its event and of its account, and to nobody else', async () => {
     const account = await service.account();
     const stranger = await service.account();
-    const [ofAccount, ofEvent, ofOther, ofStranger] = [
-      await receive(),
-      await receive(),
-      await receive(),
-      await receive(),
-    ];
+    const [ofAccount, ofEvent] = [await receive(), await receive()];
+    const [ofOther, ofStranger] = [await receive(), await receive()];
     const [one, two] = [await account.event({}, [], false), await account.event({}, [], false)];
     const types = ['voting_event.updated'];
     await subscribe(account, ofAccount.url, types);
@@ -286,14 +246,10 @@ describe('a message', () => {
 });
 
 describe('a receiver', () => {
+  const ELSEWHERE = { location: 'http://127.0.0.1:1/' };
   const answers: readonly (readonly [string, (response: ServerResponse) => void, number | null, string | null])[] = [
     ['that fails', (response) => response.writeHead(500).end('no'), 500, null],
-    [
-      'that sends us elsewhere',
-      (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
-      302,
-      'redirect',
-    ],
+    ['that sends us elsewhere', (response) => response.writeHead(302, ELSEWHERE).end(), 302, 'redirect'],
     ['that breaks off', (response) => response.destroy(), null, 'broken_off'],
   ];
   test.each(answers)('%s is tried again, by the plan', async (_what, answer, status, error) => {
