@@ -185,7 +185,7 @@ describe('requests that Node refuses by itself', () => {
 
   test('answer as the shared cases expect', async () => {
     const inputs = readBadInputs()?.filter((input) => input.rawRequest !== undefined) ?? [];
-    expect(await runBadInputs(port, inputs, () => ({ event: 'evt_1', voteKey: 'vvk_1' }))).toEqual([]);
+    expect(await runBadInputs(port, inputs, { event: 'evt_1', voteKey: 'vvk_1' })).toEqual([]);
   });
 
   test('leave requests that came before them on the connection their own answers, in order', async () => {
