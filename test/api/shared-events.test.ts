@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { demand } from '#test/harness/elections.ts';
+import { demand, valuesOf } from '#test/harness/answers.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { invite, shareEvent } from '#test/harness/sharing.ts';
 import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
@@ -7,16 +7,10 @@ import { eventually, type TestAccount, useService } from '#test/harness/test-ser
 const service = await useService();
 const owner = await service.account();
 // Their own plans would allow two endpoints.
-const [viewer, editor, stranger] = [
-  await service.account('free'),
-  await service.account('free'),
-  await service.account(),
-];
-const event = await owner.event({
-  type: 'election',
-  voter: { selfRegistration: true },
-  candidate: { selfRegistration: true },
-});
+const [viewer, editor] = [await service.account('free'), await service.account('free')];
+const stranger = await service.account();
+const itself = { selfRegistration: true };
+const event = await owner.event({ type: 'election', voter: itself, candidate: itself });
 // Whose own plans allow as many requests as all operations take.
 const guests = { viewer: await service.account(), editor: await service.account() };
 for (const role of ['viewer', 'editor'] as const) await shareEvent(service, owner, event, guests[role], role);
@@ -54,9 +48,7 @@ async function rowFor(path: string): Promise<string> {
     voters: { name: 'Vera', voterId: `v-${serial}` },
   };
   const body = bodies[noun];
-  if (body === undefined) return 'none';
-  const target = `/voting-events/${event.id}/${noun}`;
-  return (await owner.make(target, body)).id;
+  return body === undefined ? 'none' : (await owner.of(event).make(`/${noun}`, body)).id;
 }
 
 /** Every operation about an event, as the API document lists them. */
@@ -136,7 +128,7 @@ describe('webhook endpoints of a shared event', () => {
   test('are listed and created by the owner alone, who hears of the event with those of the account, too', async () => {
     const { id } = await endpointOf(owner);
     const listed = demand(await call(owner, 'GET', `?votingEventCode=${event.code}`), 200);
-    expect(listed.map((one: { id: string }) => one.id)).toContain(id);
+    expect(valuesOf(listed, 'id')).toContain(id);
     const [ownReceiver, guestReceiver] = [await startReceiver(), await startReceiver()];
     for (const [account, role] of [
       [viewer, 'viewer'],
@@ -154,10 +146,8 @@ describe('webhook endpoints of a shared event', () => {
     expect((await call(stranger, 'POST', '', bodyFor('https://hooks.example.com/x'))).status).toBe(404);
     const { votingEventCode: _code, ...everything } = bodyFor(ownReceiver.url);
     demand(await call(owner, 'POST', '', everything), 201);
-    const candidate = await editor.make(`/voting-events/${event.id}/candidates`, {
-      name: 'Cy',
-      positionIds: [event.positions[0]?.id],
-    });
+    const cy = { name: 'Cy', positionIds: [event.positions[0]?.id] };
+    const candidate = await editor.of(event).make('/candidates', cy);
     const message = await eventually(() => ownReceiver.received[0]);
     expect(JSON.parse(message.body)).toMatchObject({ type: 'candidate.created', data: { id: candidate.id } });
     expect(guestReceiver.received).toEqual([]);
