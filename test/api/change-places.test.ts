@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { FREE_TRIES } from '#src/voters/public-routes.ts';
-import { createTestEvent, demand, visitor } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/answers.ts';
+import { createTestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 // Without jobs, whose transactions would be counted too.
@@ -32,8 +33,7 @@ async function sendBesideVotes(send: (number: number) => Promise<{ readonly stat
   const transactions = watchTransactions();
   try {
     const sent = Array.from({ length: 40 }, (_, number) => send(number));
-    const [first] = voted.positions;
-    const votes = [{ positionId: first?.id, candidateId: first?.candidates[0] }];
+    const votes = votesFor(voted);
     const casts = Array.from({ length: 8 }, () => other.page(voted, 'ballot/cast', { visitorId: visitor(), votes }));
     expect((await Promise.all(casts)).map(({ status }) => status)).toEqual(casts.map(() => 201));
     const answers = await Promise.all(sent);
@@ -71,7 +71,7 @@ describe('requests of one account have few connections at a time: they wait for 
 
 test('registrations that wait for a name server hold up no change of another account, and are no load', async () => {
   const answered = Promise.withResolvers<boolean>();
-  const looks = vi.spyOn(service.deps, 'domainCheck').mockReturnValue(answered.promise);
+  using looks = vi.spyOn(service.deps, 'domainCheck').mockReturnValue(answered.promise);
   try {
     const register = (at: number) => busy.page(joined, 'register/voter', { name: 'S', email: `s${at}@slow.example` });
     const registrations = Array.from({ length: 12 }, (_, at) => register(at));
@@ -84,7 +84,6 @@ test('registrations that wait for a name server hold up no change of another acc
     expect((await Promise.all(registrations)).map(({ status }) => status)).toEqual(registrations.map(() => 201));
   } finally {
     answered.resolve(true);
-    looks.mockRestore();
   }
 });
 

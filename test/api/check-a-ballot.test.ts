@@ -56,7 +56,7 @@ test('a voter who types the lines of the README sees that the ballot is in, and 
     CODE: confirmationCode,
     PROMISE: logPromise,
     EVENT: event.id,
-    API: `http://127.0.0.1:${service.port}`,
+    API: service.url,
     VOTING_KEY: await createObserverKey(service, account, event.id),
   };
   const lines = readmeLines();

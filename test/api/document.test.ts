@@ -129,14 +129,8 @@ describe('the API document', () => {
   test('declares every reason that the program can give for a refusal', () => {
     const declared = new Set(routes.flatMap((route) => route.refusals ?? []));
     const general = [
-      'rate_limited',
-      'idempotency_in_progress',
-      'role',
-      'not_found',
-      'plan_limit',
-      'overloaded',
-      'busy',
-      'too_many_at_once',
+      ...['rate_limited', 'idempotency_in_progress', 'role', 'not_found'],
+      ...['plan_limit', 'overloaded', 'busy', 'too_many_at_once'],
     ];
     const unused = Object.keys(REFUSALS).filter(
       (name) => !declared.has(name as keyof typeof REFUSALS) && !general.includes(name),
@@ -161,7 +155,7 @@ describe('the API document', () => {
   });
 
   test('is public, may be cached, and is the same to the byte each time', async () => {
-    const read = () => fetch(`http://127.0.0.1:${service.port}/openapi.json`);
+    const read = () => fetch(`${service.url}/openapi.json`);
     const [first, second] = [await read(), await read()];
     expect(first.headers.get('content-type')).toBe('application/json');
     expect(first.headers.get('cache-control')).toBe('public, max-age=300');
@@ -211,7 +205,7 @@ const run = promisify(execFile);
 
 const folder = useFolder('voting-client-');
 symlinkSync(MODULES, path.join(folder, 'node_modules'));
-const document = await fetch(`http://127.0.0.1:${service.port}/openapi.json`);
+const document = await fetch(`${service.url}/openapi.json`);
 writeFileSync(path.join(folder, 'openapi.json'), await document.text());
 writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }');
 
@@ -244,13 +238,8 @@ process.stdout.write(JSON.stringify([confirmed.data.data.votes, again.data.error
 const CONFIG = {
   compilerOptions: {
     ...{ target: 'esnext', module: 'nodenext', moduleResolution: 'nodenext', lib: ['esnext', 'dom'], types: ['node'] },
-    ...{
-      strict: true,
-      noUncheckedIndexedAccess: true,
-      noEmit: true,
-      allowImportingTsExtensions: true,
-      skipLibCheck: true,
-    },
+    ...{ strict: true, noUncheckedIndexedAccess: true, noEmit: true },
+    ...{ allowImportingTsExtensions: true, skipLibCheck: true },
   },
   files: ['vote.ts'],
 };
@@ -267,18 +256,15 @@ describe('the API document as public tools see it', () => {
 
   test('makes a client that compiles in strict mode and casts, confirms and counts a vote', async () => {
     const account = await service.account();
-    const settings = { type: 'poll', results: { visibility: 'live' } };
-    const event = await account.event(settings, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
-    await run(process.execPath, [path.join(MODULES, 'oazapfts/dist/cli.js'), 'openapi.json', 'client.ts'], {
-      cwd: folder,
-    });
+    const event = await account.event({ results: { visibility: 'live' } });
+    const generator = path.join(MODULES, 'oazapfts/dist/cli.js');
+    await run(process.execPath, [generator, 'openapi.json', 'client.ts'], { cwd: folder });
     writeFileSync(path.join(folder, 'vote.ts'), PROGRAM);
     writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify(CONFIG));
-    const compiled = await run(path.join(MODULES, '.bin/tsc'), ['--project', '.'], { cwd: folder }).catch(
-      (fault: unknown) => fault,
-    );
+    const compiling = run(path.join(MODULES, '.bin/tsc'), ['--project', '.'], { cwd: folder });
+    const compiled = await compiling.catch((fault: unknown) => fault);
     expect(compiled).toEqual({ stdout: '', stderr: '' });
-    const words = [`http://127.0.0.1:${service.port}`, account.vote, event.code, visitor()];
+    const words = [service.url, account.vote, event.code, visitor()];
     const { stdout } = await run(process.execPath, ['vote.ts', ...words], { cwd: folder });
     expect(JSON.parse(stdout)).toEqual([
       [{ positionName: 'By plurality', candidateName: expect.stringMatching(/^Ada|Bea$/) }],

@@ -9,7 +9,7 @@ const VOTERS = 30_000;
 
 const service = await useService({ ...WITH_CONSOLE, worker: false });
 const account = await service.account();
-const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+const event = await account.event();
 await service.query(
   `INSERT INTO voters (voting_event_id, id, name, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
    SELECT $1, 'vtr_' || lpad(n::text, 9, '0'), repeat('n', 180), 'M' || n, 'M' || n, 1000000, 'approved', 'organizer', 'none', now_ms(), now_ms()
@@ -17,13 +17,6 @@ await service.query(
   [event.id, VOTERS],
 );
 const base = `/voting-events/${event.id}`;
-
-/** Where a path that redirects leads to. */
-async function downloadOf(path: string): Promise<string> {
-  const { headers } = await account.get(path);
-  const { pathname } = new URL(headers.get('location') ?? '');
-  return pathname;
-}
 
 const get = (path: string): string =>
   `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${account.read}\r\n\r\n`;
@@ -64,8 +57,8 @@ const KINDS: readonly [string, () => string | Promise<string>][] = [
   ['a search', () => get(`${base}/voters?search=nnn`)],
   ['statistics', () => get(`${base}/stats`)],
   ['a long list', () => get(`${base}/audit`)],
-  ['a file', async () => get(await downloadOf(`${base}/results/csv`))],
-  ['a report', async () => get(await downloadOf(`${base}/results/pdf`))],
+  ['a file', async () => get(await account.link(`${base}/results/csv`))],
+  ['a report', async () => get(await account.link(`${base}/results/pdf`))],
   ['a definition', () => get(`${base}/definition`)],
   ['a HEAD', () => get(`${base}/voters/csv`).replace('GET', 'HEAD')],
   ['a change', () => send('PATCH', base, { title: 'Another' })],

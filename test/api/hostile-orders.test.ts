@@ -37,7 +37,7 @@ const read = (account: TestAccount, path: string): Promise<TestAnswer> => accoun
 async function report(account: TestAccount, id: string): Promise<{ readonly status: number }> {
   const { headers, status } = await read(account, `${id}/results/pdf`);
   const location = headers.get('location');
-  return location === null ? { status } : fetch(`http://127.0.0.1:${service.port}${new URL(location).pathname}`);
+  return location === null ? { status } : fetch(`${service.url}${new URL(location).pathname}`);
 }
 
 /** A body for a thread: more than a megabyte. */

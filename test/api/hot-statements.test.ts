@@ -33,27 +33,24 @@ beforeAll(async () => {
 
 /** Statements of organizers, who come once in a while: they are planned each time that they are sent. */
 function listStatements(of: () => FullElection): [string, number, Work][] {
-  const nobody = {
-    search: undefined,
-    status: undefined,
-    groupId: undefined,
-    voted: undefined,
-    keyStatus: undefined,
-    after: undefined,
+  const all = {
+    ...{ search: undefined, status: undefined, groupId: undefined },
+    ...{ voted: undefined, keyStatus: undefined, after: undefined },
   };
   return [
-    ['by the first page of voters', 500, (_on, db) => listVoters(db, of().event.id, nobody, 200)],
+    ['by the first page of voters', 500, (_on, db) => listVoters(db, of().event.id, all, 200)],
     [
       'by the last page of voters',
       500,
-      (_on, db) => listVoters(db, of().event.id, { ...nobody, after: of().voterId(of().voters - 201) }, 200),
+      (_on, db) => listVoters(db, of().event.id, { ...all, after: of().voterId(of().voters - 201) }, 200),
     ],
   ];
 }
 
 /** Every statement that voters' requests send about an election, and the most rows of the big tables that it is meant to read. */
 function hotStatements(of: () => FullElection): [string, number, Work][] {
-  const numbers = (from: number) => Array.from({ length: 32 }, (_, index) => from + index);
+  const each = <T>(from: number, make: (n: number) => T): T[] =>
+    Array.from({ length: 32 }, (_, index) => make(from + index));
   const share = (part: number) => Math.floor(of().voters * part);
   return [
     ['by a cast', 12, (on) => castBallots(on, [of().castRequest(share(0.3))])],
@@ -64,7 +61,7 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
       (on) =>
         castBallots(
           on,
-          numbers(share(0.2) - 10).map((n) => of().castRequest(n)),
+          each(share(0.2) - 10, (n) => of().castRequest(n)),
         ),
     ],
     ['by a confirm', 12, (on) => confirmBallots(on, [of().confirmRow(7)])],
@@ -74,7 +71,7 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
       (on) =>
         confirmBallots(
           on,
-          numbers(1).map((n) => of().confirmRow(n)),
+          each(1, (n) => of().confirmRow(n)),
         ),
     ],
     ['by a confirm that is repeated', 12, (on) => confirmBallots(on, [of().confirmRow(share(0.7))])],
@@ -82,7 +79,7 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
       'by a step of the disclosure that shows 32 voters',
       32 * 2,
       async (on, db) => {
-        const ids = numbers(share(0.95)).map((n) => of().voterId(n));
+        const ids = each(share(0.95), (n) => of().voterId(n));
         await on.query('INSERT INTO undisclosed_voters SELECT $1, unnest($2::text[])', [of().event.id, ids]);
         await db.execute(sql`SELECT * FROM disclose_voters(${of().event.id}, 100000)`);
       },
@@ -336,17 +333,12 @@ describe('trips to the database', () => {
   }
 
   async function preparePoll() {
-    const poll = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
-    const base = `/public/voting-events/${poll.id}/ballot`;
-    const cast = () =>
-      service.call(
-        'POST',
-        `${base}/cast`,
-        { visitorId: visitor(), votes: votesFor(poll) },
-        { key: account.vote, headers: { 'Idempotency-Key': visitor() } },
-      );
-    const confirm = (confirmationCode: unknown) =>
-      service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote });
+    const poll = await account.event();
+    const cast = () => {
+      const body = { visitorId: visitor(), votes: votesFor(poll) };
+      return account.page(poll, 'ballot/cast', body, { 'Idempotency-Key': visitor() });
+    };
+    const confirm = (confirmationCode: unknown) => account.page(poll, 'ballot/confirm', { confirmationCode });
     expect((await cast()).status).toBe(201);
     return { cast, confirm, id: poll.id };
   }

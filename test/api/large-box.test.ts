@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { BALLOTS_PER_COPY } from '#src/results/read-box.ts';
 import { MAX_BOX_BLOCKS } from '#src/results/read-count-inputs.ts';
+import { valuesOf } from '#test/harness/answers.ts';
 import { type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -41,7 +42,7 @@ describe('a box that is too large for one answer', () => {
     const expectCounted = async (ballots: number, voted: number): Promise<void> => {
       const { stats, positions } = await resultsOf(event);
       expect(stats.ballots).toBe(ballots + voted);
-      const heads = positions[0].candidates.map(({ votesWon }: { votesWon: number }) => votesWon);
+      const heads = valuesOf(positions[0].candidates, 'votesWon');
       expect(heads).toEqual([ballots + voted, multiples(2, ballots), multiples(5, ballots)]);
       const halves = BigInt(multiples(1000, ballots)) * 5n;
       const [first] = positions[0].candidates;

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
-import { demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/answers.ts';
+import { finishEvent, sealBallots } from '#test/harness/elections.ts';
 import { FullElection } from '#test/harness/full-election.ts';
 import {
   confirm,
@@ -10,7 +11,7 @@ import {
   setStatus,
   voteWith,
 } from '#test/harness/keyed-elections.ts';
-import { eventually, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useService } from '#test/harness/test-service.ts';
 
 /** Most of what the service stores is of one event: the planner then expects any event to be that one, unless a statement names another. */
 const NEIGHBOURS = 20_000;
@@ -43,20 +44,9 @@ const NOTHING = { ballot_blocks: 0, participation: 0, voter_keys: 0, voters: 0 }
 
 async function readAll({ id }: KeyedElection): Promise<void> {
   const base = `/voting-events/${id}`;
-  const views = [
-    '',
-    '/stats',
-    '/results',
-    '/voters',
-    '/voters?voted=true',
-    '/voters?search=voter',
-    '/audit',
-    '/candidates',
-    '/payments',
-    '/notifications',
-
-    '/groups',
-  ];
+  const lists =
+    'stats results voters voters?voted=true voters?search=voter audit candidates payments notifications groups';
+  const views = ['', ...lists.split(' ').map((list) => `/${list}`)];
   for (const view of views) await account.show(`${base}${view}`);
 }
 
@@ -81,7 +71,7 @@ test('a roll beside a large one is filled, changed, copied, mailed and rehearsed
   await client.query('SELECT pg_stat_reset()');
   const election = await createKeyedElection(service, account, [1, 2, 1], false);
   const write = async (method: string, path: string, body: unknown, status: number) =>
-    demand(await service.call(method, `/voting-events/${election.id}${path}`, body, { key: account.write }), status);
+    demand(await account.of(election).send(method, path, body), status);
   const rows = ['Ada', 'Bea', 'Cai'].map((name) => ({ name, email: `${name}-${election.id}@voters.example` }));
   const { id } = (await write('POST', '/voters/batch', { voters: rows.slice(0, 2) }, 201))[0];
   await write('POST', '/voters/import', { mode: 'partial', voters: rows }, 200);
@@ -95,10 +85,8 @@ test('a roll beside a large one is filled, changed, copied, mailed and rehearsed
   await write('POST', '/copy', { title: 'Another year', withVoters: true }, 201);
   await write('DELETE', `/voters/${id}`, undefined, 202);
   // What was asked for is done in the background.
-  await eventually(async () => {
-    const { rowCount } = await client.query('SELECT 1 FROM jobs WHERE run_at <= now_ms() LIMIT 1');
-    return rowCount === 0 ? true : undefined;
-  });
+  const due = 'SELECT 1 FROM jobs WHERE run_at <= now_ms() LIMIT 1';
+  await untilTrue(async () => (await client.query(due)).rowCount === 0);
   await readAll(election);
   expect(await readWhole()).toEqual(NOTHING);
 });

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Disclosure } from '#src/results/disclosure.ts';
-import { demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
+import { demand, valuesOf } from '#test/harness/answers.ts';
+import { finishEvent, sealBallots } from '#test/harness/elections.ts';
 import { fillEvent, votesOf } from '#test/harness/largest-event.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -39,11 +40,9 @@ describe('results of many candidates, counted in a thread of their own', () => {
   test('give their rounds in pages, each once', async () => {
     const numbers: number[] = [];
     for (let from: number | null = 1; from !== null && numbers.length < 60; ) {
-      const page: { rounds: { round: number; tallies: unknown[]; others: unknown }[]; nextRound: number | null } =
-        demand(await read(`/results/rounds?positionId=pos_l_1&fromRound=${from}`), 200);
-      const tallies = page.rounds.flatMap((round) => round.tallies).length;
-      expect(tallies).toBeLessThanOrEqual(2_000);
-      numbers.push(...page.rounds.map(({ round }) => round));
+      const page = demand(await read(`/results/rounds?positionId=pos_l_1&fromRound=${from}`), 200);
+      expect(valuesOf(page.rounds, 'tallies').flat().length).toBeLessThanOrEqual(2_000);
+      numbers.push(...valuesOf(page.rounds, 'round'));
       from = page.nextRound;
     }
     expect(numbers).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
@@ -60,12 +59,10 @@ describe('results of many candidates, counted in a thread of their own', () => {
       ['json', 'application/json'],
       ['pdf', 'application/pdf'],
     ] as const) {
-      const link = (await read(`/results/${kind}`)).headers.get('location') ?? '';
-      const path = new URL(link).pathname;
-      const file = await fetch(`http://127.0.0.1:${service.port}${path}`);
+      const file = await account.of({ id: eventId }).download(`/results/${kind}`);
       expect(file.status).toBe(200);
       expect(file.headers.get('content-type')).toContain(type);
-      expect((await file.arrayBuffer()).byteLength).toBeGreaterThan(100_000);
+      expect(file.bytes.length).toBeGreaterThan(100_000);
     }
   });
 
@@ -90,10 +87,7 @@ test('those of an election become final too, measured against its roll with grou
   const { id: groupId } = demand(await account.post(`${path}/groups`, { name: 'South' }), 201);
   await fillEvent(service.deps.db.$client, event.id, SIZE);
   const rows = [1, 2.5].map((weight) => ({ name: 'V', email: `v${weight}@club.example`, weight, groupId }));
-  const voters: { id: string; email: string }[] = demand(
-    await account.post(`${path}/voters/batch`, { voters: rows }),
-    201,
-  );
+  const voters: { id: string; email: string }[] = await account.make(`${path}/voters/batch`, { voters: rows });
   await account.change(path, { status: 'open' });
   for (const { id, email } of voters) {
     const voterKey = await giveVoterKey(service, event.id, id);
@@ -110,10 +104,7 @@ describe('those of an open election', () => {
     const path = `/voting-events/${event.id}`;
     await fillEvent(service.deps.db.$client, event.id, SIZE);
     const rows = Array.from({ length: voters }, (_, index) => ({ name: 'V', email: `o${index}@club.example` }));
-    const made: { id: string; email: string }[] = demand(
-      await account.post(`${path}/voters/batch`, { voters: rows }),
-      201,
-    );
+    const made: { id: string; email: string }[] = await account.make(`${path}/voters/batch`, { voters: rows });
     await account.change(path, { status: 'open' });
     const vote = async (from: number, to: number): Promise<void> => {
       for (const { id, email } of made.slice(from, to)) {
@@ -134,7 +125,7 @@ describe('those of an open election', () => {
     expect((await shown('/results')).stats).toMatchObject({ ballots: 5, disclosure: { waiting: false } });
     await vote(5, 10);
     const [first] = (await shown('/results/rounds?positionId=pos_l_1')).rounds;
-    expect(Math.max(...first.tallies.map(({ votesWon }: { votesWon: number }) => votesWon))).toBe(10);
+    expect(Math.max(...valuesOf(first.tallies, 'votesWon'))).toBe(10);
   });
 
   test('are remembered where another process made the step: no single ballot is seen when SQL sets it back', async () => {
@@ -147,10 +138,8 @@ describe('those of an open election', () => {
     expect((await shown('/results')).stats.ballots).toBe(10);
     await service.query('UPDATE public_snapshots SET sealed = $2 WHERE voting_event_id = $1', [id, before?.['sealed']]);
     await vote(10, 11);
-    await service.query('INSERT INTO undisclosed_voters SELECT $1, v FROM unnest($2::text[]) AS v', [
-      id,
-      voterIds.slice(12, 18),
-    ]);
+    const waiting = 'INSERT INTO undisclosed_voters SELECT $1, v FROM unnest($2::text[]) AS v';
+    await service.query(waiting, [id, voterIds.slice(12, 18)]);
     expect((await shown('/results')).stats.ballots).toBe(5);
   });
 });
@@ -160,9 +149,8 @@ test('rounds of a small event come from the same path; other methods have none',
     { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea', 'Cid'] },
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
   ]);
-  const rounds = async (position: number) => {
-    return demand(await account.page(event, `results/rounds?positionId=${event.positions[position]?.id}`), 200);
-  };
-  expect(await rounds(0)).toEqual({ positionId: event.positions[0]?.id, rounds: [], nextRound: null });
-  expect(await rounds(1)).toEqual({ positionId: event.positions[1]?.id, rounds: [], nextRound: null });
+  for (const { id: positionId } of event.positions) {
+    const rounds = demand(await account.page(event, `results/rounds?positionId=${positionId}`), 200);
+    expect(rounds).toEqual({ positionId, rounds: [], nextRound: null });
+  }
 });

@@ -1,19 +1,10 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test, vi } from 'vitest';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { createLogKey, LogReader } from '#test/harness/ballot-log.ts';
-import {
-  demand,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  votePoll,
-  votePolls,
-  votesFor,
-} from '#test/harness/elections.ts';
+import { refusalOf } from '#test/harness/answers.ts';
+import { createLogKey, LogReader, verifyOverHttp } from '#test/harness/ballot-log.ts';
+import { finishEvent, sealBallots, type TestEvent, votePolls, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
-import { readOverHttp } from '../../verifier/read-service.ts';
-import { verifyLog } from '../../verifier/verify-log.ts';
 
 vi.mock('#src/ballot-log/frozen.ts', () => ({
   findFrozenChange: async () => undefined,
@@ -61,12 +52,11 @@ async function readConfigLeaves(log: LogReader) {
   return leaves.filter(({ leaf }) => leaf.t === 'open' || leaf.t === 'config');
 }
 
-const patch = async (path: string, body: unknown) => demand(await account.patch(path, body), 200);
+const patch = account.change;
 const readerOf = (event: TestEvent) => new LogReader(service, event.id, account.vote);
 
 async function verify(event: TestEvent, since?: string) {
-  const read = readOverHttp(`http://127.0.0.1:${service.port}`, account.vote);
-  const report = await verifyLog({ read, event: event.id, ...(since === undefined ? {} : { since }) });
+  const report = await verifyOverHttp(service, event.id, account.vote, since);
   return { ...report, configurations: report.checks.find(({ name }) => name === 'configurations') };
 }
 
@@ -89,10 +79,9 @@ describe('the configurations that a log commits to', () => {
       await patch(path, body);
       await sealBallots(service, event.id);
     }
-    const group = demand(await account.post(`${base}/groups`, { name: 'North' }), 201);
+    const { id: groupId } = await account.make(`${base}/groups`, { name: 'North' });
     await sealBallots(service, event.id);
-    const cleo = { name: 'Cleo', positionIds: [position?.id], groupId: group.id };
-    demand(await account.post(`${base}/candidates`, cleo), 201);
+    await account.make(`${base}/candidates`, { name: 'Cleo', positionIds: [position?.id], groupId });
     await sealBallots(service, event.id);
     const parts = await readParts(readerOf(event));
     const leaves = await readConfigLeaves(readerOf(event));
@@ -105,12 +94,8 @@ describe('the configurations that a log commits to', () => {
     await finishEvent(service, event.id);
     const { verified, configurations } = await verify(event);
     expect([verified, configurations?.status]).toEqual(['partial', 'verified']);
-    for (const words of [
-      'title of the event',
-      'description of the event',
-      'description of position',
-      'candidate “Cleo” came',
-    ])
+    const ofEvent = ['title of the event', 'description of the event'];
+    for (const words of [...ofEvent, 'description of position', 'candidate “Cleo” came'])
       expect(configurations?.detail).toContain(words);
     // Texts may change after the result: what the log commits to stays.
     await patch(base, { description: 'Never' });
@@ -120,14 +105,9 @@ describe('the configurations that a log commits to', () => {
   });
 
   test('name a candidate who was withdrawn and is back before the log’s next minute: fewer choices were asked for meanwhile', async () => {
-    const approval = {
-      votingMethod: 'approval',
-      settings: { minSelections: 3, maxSelections: 3 },
-      candidates: ['Ada', 'Bea', 'Cleo'],
-    };
-    const event = await account.event({ ballot: { opening: 'public' }, results: { visibility: 'published' } }, [
-      approval,
-    ]);
+    const three = { settings: { minSelections: 3, maxSelections: 3 }, candidates: ['Ada', 'Bea', 'Cleo'] };
+    const settings = { ballot: { opening: 'public' }, results: { visibility: 'published' } };
+    const event = await account.event(settings, [{ votingMethod: 'approval', ...three }]);
     await sealBallots(service, event.id);
     const [position] = event.positions;
     const cleo = `/voting-events/${event.id}/candidates/${position?.candidates[2]}`;
@@ -169,9 +149,9 @@ describe('the configurations that a log commits to', () => {
     await sealBallots(service, event.id);
     const [ada] = event.positions[0]?.candidates ?? [];
     await patch(`/voting-events/${event.id}/candidates/${ada}`, { name: 'Adah' });
-    for (let index = 0; index < 5; index += 1) await votePoll(service, account, event, votesFor(event));
+    for (let index = 0; index < 5; index += 1) await account.votePoll(event, votesFor(event));
     const candidate = await account.patch(`/voting-events/${event.id}/candidates/${ada}`, { name: 'Bea' });
-    expect([candidate.status, candidate.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
+    expect(refusalOf(candidate)).toEqual([409, 'event_has_ballots']);
     await sealBallots(service, event.id);
     const [, change] = await readConfigLeaves(readerOf(event));
     expect(change?.leaf).toMatchObject({ t: 'config', confirmed: 0 });
@@ -204,17 +184,11 @@ describe('the configurations that a log commits to', () => {
   test('go with their event', async () => {
     const event = await account.event();
     await sealBallots(service, event.id);
-    const count = async (): Promise<number> => {
-      const rows = await service.query<{ rows: string }>(
-        'SELECT count(*) AS rows FROM log_configurations WHERE voting_event_id = $1',
-        [event.id],
-      );
-      return Number(rows[0]?.rows);
-    };
+    const count = async (): Promise<number> =>
+      (await service.query('SELECT 1 FROM log_configurations WHERE voting_event_id = $1', [event.id])).length;
     expect(await count()).toBe(4);
-    await expect(
-      service.query("UPDATE log_configurations SET content = '{}' WHERE voting_event_id = $1", [event.id]),
-    ).rejects.toThrow('append-only');
+    const change = "UPDATE log_configurations SET content = '{}' WHERE voting_event_id = $1";
+    await expect(service.query(change, [event.id])).rejects.toThrow('append-only');
     expect((await account.delete(`/voting-events/${event.id}`)).status).toBe(204);
     await service.query('SELECT delete_event_rows($1, 1000)', [event.id]);
     expect(await count()).toBe(0);

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
-import { demand } from '#test/harness/elections.ts';
+import { demand, valuesOf } from '#test/harness/answers.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
 
@@ -68,10 +68,8 @@ describe.each(['audit', 'payments', 'deliveries'] as const)('the list of %s', (w
   test('comes whole as a table, oldest first', async () => {
     const path = what === 'deliveries' ? `/webhook-endpoints/${endpointId}` : `/voting-events/${event.id}`;
     const answer = await account.get(`${path}/${what}/csv`);
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([
-      200,
-      'text/csv; charset=utf-8; header=present',
-    ]);
+    const type = 'text/csv; charset=utf-8; header=present';
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, type]);
     const [head = [], ...rows] = parseCsv(String(answer.body).replace('\ufeff', ''));
     const times = rows.map((row) => Number(row[head.indexOf('createdAt')])).filter((at) => at < BEGIN + ROWS * 1_000);
     expect(times).toEqual(Array.from({ length: ROWS }, (_, index) => BEGIN + index * 1_000));
@@ -104,10 +102,8 @@ test('the audit trail tells long values by their length and hash, however they w
     sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
   });
   expect(JSON.stringify(body).length).toBeLessThan(1_000_000);
-  const rows = await service.query(
-    "SELECT max(length(after::text)) AS most FROM audit_entries WHERE action = 'voting_event.updated'",
-  );
-  expect(rows[0].most).toBeLessThan(1_000);
+  const longest = "SELECT max(length(after::text)) AS most FROM audit_entries WHERE action = 'voting_event.updated'";
+  expect((await service.query(longest))[0].most).toBeLessThan(1_000);
 });
 
 test('the table of the audit trail tells what was before and after as JSON, long values by their hash', async () => {
@@ -142,16 +138,9 @@ test('a search of a long roll looks at a thousand voters a page, and finds every
      FROM generate_series(1, 3500) AS n`,
     [event.id],
   );
-  const found: string[] = [];
-  let pages = 0;
-  for (let cursor: string | null = ''; cursor !== null; pages += 1) {
-    const query: string = `search=needle${cursor === '' ? '' : `&cursor=${cursor}`}`;
-    const { status, body } = await account.get(`${path}?${query}`);
-    expect(status).toBe(200);
-    found.push(...body.data.map(({ voterId }: { voterId: string }) => voterId));
-    cursor = body.nextCursor;
-  }
-  expect([found, pages]).toEqual([['M7', 'M1007', 'M2007', 'M3007'], 4]);
+  const pages = await account.pages(`${path}?search=needle`);
+  expect(valuesOf(pages.flat(), 'voterId')).toEqual(['M7', 'M1007', 'M2007', 'M3007']);
+  expect(pages).toHaveLength(4);
   const all = await account.get(`${path}?limit=200`);
   expect([all.body.data.length, all.body.nextCursor === null]).toEqual([200, false]);
 });
@@ -203,9 +192,10 @@ describe('a read that costs much', () => {
   test.each(['csv', 'json', 'cvr'])(
     'a file of the results counts for the account that asked for it: %s',
     async (kind) => {
-      const { headers } = await account.get(`${eventPath()}/results/${kind}`);
-      const { pathname } = new URL(headers.get('location') ?? '');
-      expect(await watch(pathname)).toMatchObject({ status: 200, accounts: [account.id] });
+      expect(await watch(await account.link(`${eventPath()}/results/${kind}`))).toMatchObject({
+        status: 200,
+        accounts: [account.id],
+      });
     },
   );
 

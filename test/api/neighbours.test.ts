@@ -5,7 +5,8 @@ import pg from 'pg';
 import { afterEach, expect, test, vi } from 'vitest';
 import { definitionBody } from '#src/ballot-definition/definition-schema.ts';
 import { MOST_PRESSURE } from '#src/http/load.ts';
-import { demand, PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/answers.ts';
+import { PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import { sendRaw } from '#test/harness/raw-http.ts';
 import { patiently, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
 
@@ -43,16 +44,13 @@ function largest(title: string) {
   const positions = Array.from({ length: 100 }, (_, n) => ({ id: `p${n}`, title: `P${n}`, votingMethod: 'plurality' }));
   const positionIds = positions.map(({ id }) => id);
   const candidates = texts(1_000, 5_000).map((description, n) => ({
-    id: `c${n}`,
-    name: `C${n}`,
-    description,
-    positionIds,
+    ...{ id: `c${n}`, name: `C${n}`, description, positionIds },
   }));
   return { version: 1, event: { title, type: 'poll' }, groups: [], positions, candidates, sponsors: [] };
 }
 
 const post = (account: TestAccount, text: string, method = 'POST', path = '/voting-events/definition') =>
-  fetch(`http://127.0.0.1:${service.port}${path}`, {
+  fetch(`${service.url}${path}`, {
     method,
     headers: { Authorization: `Bearer ${account.write}`, 'Content-Type': 'application/json' },
     body: text,
@@ -63,7 +61,7 @@ test('a ballot is never written to a disk, also where it comes without a length'
   const event = await account.event({}, PLURALITY);
   const text = JSON.stringify({ visitorId: visitor(), votes: votesFor(event) });
   const send = (method: string, target: string, key: string, body: string) =>
-    fetch(`http://127.0.0.1:${service.port}${target}`, {
+    fetch(`${service.url}${target}`, {
       ...{ method, headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' } },
       ...{ body: new Blob([body]).stream(), duplex: 'half' },
     });
@@ -221,4 +219,4 @@ test('a definition at the caps is judged, written, compared and sent in pieces',
 });
 
 const fetchWhole = (account: TestAccount, path: string) =>
-  fetch(`http://127.0.0.1:${service.port}${path}`, { headers: { Authorization: `Bearer ${account.read}` } });
+  fetch(`${service.url}${path}`, { headers: { Authorization: `Bearer ${account.read}` } });

@@ -1,36 +1,29 @@
 import { describe, expect, test } from 'vitest';
-import {
-  demand,
-  finishEvent,
-  type PositionPlan,
-  refusalOf,
-  type TestEvent,
-  votesFor,
-} from '#test/harness/elections.ts';
+import { takeMail } from '#src/accounts/take-mail.ts';
+import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
+import { finishEvent, PLURALITY, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMails } from '#test/harness/read-mail.ts';
-import { eventually, patiently, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
+import { eventually, patiently, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 
-const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const HOUR_MS = 3_600_000;
 
 const service = await useService();
 const account = await service.account();
+const { of } = account;
 
 const create = (settings: object = {}, open = true): Promise<TestEvent> =>
   account.event({ type: 'election', ...settings }, PLURALITY, open);
-const asOrganizer = (event: TestEvent, method: string, path: string, body?: object): Promise<TestAnswer> =>
-  service.call(method, `/voting-events/${event.id}${path}`, body, { key: account.write });
 const notify = (event: TestEvent, audience: string, kind: string): Promise<TestAnswer> =>
-  asOrganizer(event, 'POST', '/voters/notify', { audience, kind });
-const query = (text: string, ...values: unknown[]) => service.deps.db.$client.query(text, values);
+  of(event).post('/voters/notify', { audience, kind });
+const query = (text: string, ...values: unknown[]) => service.query(text, values);
 
 /** Adds voters, and returns their IDs. */
 async function addVoters(event: TestEvent, voters: readonly object[]): Promise<string[]> {
   const rows = voters.map((voter, index) => ({ name: `Voter ${index}`, ...voter }));
-  const added = demand(await asOrganizer(event, 'POST', '/voters/batch', { voters: rows }), 201);
-  return added.map(({ id }: { id: string }) => id);
+  const added = await of(event).make('/voters/batch', { voters: rows });
+  return valuesOf(added, 'id');
 }
 const addresses = (event: TestEvent, ...names: string[]): { email: string }[] =>
   names.map((name) => ({ email: `${name}@${event.code.toLowerCase()}.example` }));
@@ -42,14 +35,16 @@ const receivers = (event: TestEvent): string[] =>
     .map(({ to }) => to.split('@')[0] ?? '')
     .sort();
 
+const ended = (event: TestEvent, id: string) =>
+  eventually(async () => {
+    const shown = await of(event).show(`/notifications/${id}`);
+    return shown.finishedAt === null ? undefined : shown;
+  });
+
 /** Asks for mails, and waits until all of them have come to an end. */
 async function notifyAll(event: TestEvent, audience: string, kind: string) {
   const { id, queued } = demand(await notify(event, audience, kind), 202);
-  const end = await eventually(async () => {
-    const shown = demand(await asOrganizer(event, 'GET', `/notifications/${id}`), 200);
-    return shown.finishedAt === null ? undefined : shown;
-  });
-  return { queued, ...end };
+  return { queued, ...(await ended(event, id)) };
 }
 
 /** Casts and confirms the ballot of a voter whose key was mailed. */
@@ -60,12 +55,13 @@ async function vote(event: TestEvent, email: string): Promise<void> {
   await account.ballot(event, cast);
 }
 
+/** Whether a mail of a notification waits for a limit to be over. */
+const waits = async (id: string): Promise<boolean> =>
+  (await query('SELECT 1 FROM jobs WHERE key LIKE $1 AND run_at > now_ms()', `${id}/%`)).length > 0;
+
 /** As if the limits that keep a notification's mails back were over. */
 async function endLimit(id: string): Promise<void> {
-  await eventually(async () => {
-    const { rows } = await query('SELECT 1 FROM jobs WHERE key LIKE $1 AND run_at > now_ms()', `${id}/%`);
-    return rows.length > 0 ? true : undefined;
-  });
+  await untilTrue(() => waits(id));
   await query('DELETE FROM mail_quotas');
   await query('SELECT 1 FROM run_jobs_again(ARRAY(SELECT id FROM jobs WHERE key LIKE $1))', `${id}/%`);
 }
@@ -74,7 +70,7 @@ describe('mails to many voters', () => {
   test('go to every approved voter with an address, once, and their progress is shown', async () => {
     const event = await create();
     const [, , rejected] = await addVoters(event, [...addresses(event, 'a', 'b', 'rejected'), { voterId: 'M-1' }]);
-    demand(await asOrganizer(event, 'PATCH', `/voters/${rejected}`, { status: 'rejected' }), 200);
+    await of(event).change(`/voters/${rejected}`, { status: 'rejected' });
     const end = await notifyAll(event, 'all', 'key');
     expect(end).toEqual({
       ...{ id: expect.stringMatching(/^ntf_/), queued: 2, kind: 'key', audience: 'all', total: 2, sent: 2, failed: 0 },
@@ -85,9 +81,9 @@ describe('mails to many voters', () => {
     const keys = mailsOf(event).map(({ text }) => voterKeyIn(text));
     expect(new Set(keys).size).toBe(2);
     await vote(event, `a@${event.code.toLowerCase()}.example`);
-    const listed = demand(await asOrganizer(event, 'GET', '/voters?keyStatus=sent'), 200);
+    const listed = await of(event).show('/voters?keyStatus=sent');
     expect(listed).toHaveLength(2);
-    const audit = demand(await asOrganizer(event, 'GET', '/audit?action=voters.notified'), 200);
+    const audit = await of(event).show('/audit?action=voters.notified');
     expect(audit).toMatchObject([{ resource: end.id, after: { audience: 'all', kind: 'key', total: 2 } }]);
   });
 
@@ -116,7 +112,7 @@ describe('mails to many voters', () => {
     await addVoters(event, addresses(event, 'c'));
     expect(await notifyAll(event, 'not_invited', 'key')).toMatchObject({ queued: 1, total: 1, sent: 1, skipped: 0 });
     const [other] = addresses(event, 'b2');
-    demand(await asOrganizer(event, 'PATCH', `/voters/${b}`, { ...other }), 200);
+    await of(event).change(`/voters/${b}`, { ...other });
     await query('DELETE FROM notified_voters WHERE voting_event_id = $1', event.id);
     expect(await notifyAll(event, 'not_invited', 'key')).toMatchObject({ queued: 1, sent: 1 });
     // The notice to the old address is among them.
@@ -146,7 +142,7 @@ describe('mails to many voters', () => {
     // The other audiences do not depend on who voted.
     expect(await notifyAll(event, 'all', 'reminder')).toMatchObject({ queued: 0, total: 3, skipped: 3 });
     await finishEvent(service, event.id);
-    const final = demand(await asOrganizer(event, 'GET', `/notifications/${end.id}`), 200);
+    const final = await of(event).show(`/notifications/${end.id}`);
     expect(final).toMatchObject({ total: 3, sent: 2, failed: 0, skipped: 1 });
   });
 
@@ -162,8 +158,7 @@ describe('mails to many voters', () => {
     await notifyAll(event, 'all', 'key');
     for (const voter of voters.slice(0, 2)) await vote(event, voter.email);
     const moved = addresses(event, 'a2', 'b2', 'c2', 'd2', 'e2', 'f2');
-    for (const [at, id] of isMoved ? ids.entries() : [])
-      demand(await asOrganizer(event, 'PATCH', `/voters/${id}`, moved[at]), 200);
+    for (const [at, id] of isMoved ? ids.entries() : []) await of(event).change(`/voters/${id}`, moved[at]);
     // A pause of mails that was claimed for the first ones.
     await query('DELETE FROM notified_voters WHERE voting_event_id = $1', event.id);
     // Without the notices of the change, which come at their own time.
@@ -171,33 +166,28 @@ describe('mails to many voters', () => {
       mailsOf(event).flatMap(({ to, subject }) => (subject.includes('changed') ? [] : (to.split('@')[0] ?? '')));
     const before = keyReceivers();
     expect(await notifyAll(event, 'not_voted', kind)).toMatchObject({ queued: 6, total: 6, handled: 6, sent: null });
-    const shown = demand(await asOrganizer(event, 'GET', '/voters'), 200);
+    const shown = await of(event).show('/voters');
     expect(shown).toHaveLength(6);
-    expect(new Set(shown.map(({ keyStatus }: { keyStatus: string }) => keyStatus))).toEqual(new Set(['sent']));
+    expect(new Set(valuesOf(shown, 'keyStatus'))).toEqual(new Set(['sent']));
     const mailed = ['c', 'd', 'e', 'f'].map((name) => (isMoved ? `${name}2` : name));
     expect(keyReceivers().sort()).toEqual([...before, ...mailed].sort());
     // Nor does what may be mailed next say who has none.
     expect(await notifyAll(event, 'not_invited', 'key')).toMatchObject({ queued: 0, total: 0 });
-    const { rows } = await query(
-      'SELECT count(DISTINCT voter_id)::int AS voters, count(*)::int AS keys FROM voter_keys WHERE voting_event_id = $1',
-      event.id,
-    );
+    const counts = 'count(DISTINCT voter_id)::int AS voters, count(*)::int AS keys';
+    const rows = await query(`SELECT ${counts} FROM voter_keys WHERE voting_event_id = $1`, event.id);
     expect(rows).toEqual([{ voters: 6, keys: isMoved ? 6 : 12 }]);
   });
 
   test('wait for the next day where an account has used up its mails, and go out by themselves', async () => {
     const free = await service.account('free');
     const event = await free.event({ type: 'election' });
-    const call = (method: string, path: string, body?: object) =>
-      service.call(method, `/voting-events/${event.id}${path}`, body, { key: free.write });
-    demand(await call('POST', '/voters', { name: 'A', ...addresses(event, 'a')[0] }), 201);
-    const { takeMail } = await import('#src/accounts/take-mail.ts');
+    await free.of(event).make('/voters', { name: 'A', ...addresses(event, 'a')[0] });
     for (let count = 0; count < 500; count += 1)
       await takeMail(service.deps.db, service.deps.secrets, {
         ...{ to: `x${count}@used.example`, accountId: free.id, votingEventId: 'evt_used' },
       });
-    const { id } = demand(await call('POST', '/voters/notify', { audience: 'all', kind: 'key' }), 202);
-    const read = async () => demand(await patiently(() => call('GET', `/notifications/${id}`)), 200);
+    const { id } = demand(await free.of(event).post('/voters/notify', { audience: 'all', kind: 'key' }), 202);
+    const read = async () => demand(await patiently(() => free.of(event).get(`/notifications/${id}`)), 200);
     const limited = await eventually(async () => ((await read()).limitReached === true ? read() : undefined));
     expect(limited).toMatchObject({ total: 1, handled: 0, sent: 0, skipped: 0, finishedAt: null });
     await endLimit(id);
@@ -209,22 +199,15 @@ describe('mails to many voters', () => {
   test('wait where a voter has had the mails of an hour, and go out when it is over, with answers to the organizer', async () => {
     const event = await create({ contactEmail: 'board@club.example' });
     const [voterId] = await addVoters(event, addresses(event, 'a'));
-    for (let mails = 0; mails < 5; mails += 1)
-      demand(await asOrganizer(event, 'POST', `/voters/${voterId}/voter-key`), 202);
-    await eventually(async () => (mailsOf(event).length === 5 ? true : undefined));
+    for (let mails = 0; mails < 5; mails += 1) demand(await of(event).post(`/voters/${voterId}/voter-key`), 202);
+    await untilTrue(() => mailsOf(event).length === 5);
     const { id } = demand(await notify(event, 'all', 'reminder'), 202);
-    const waiting = await eventually(async () => {
-      const { rows } = await query('SELECT 1 FROM jobs WHERE key LIKE $1 AND run_at > now_ms()', `${id}/%`);
-      return rows.length > 0 ? asOrganizer(event, 'GET', `/notifications/${id}`) : undefined;
-    });
-    expect(demand(waiting, 200)).toMatchObject({ handled: 0, skipped: 0, limitReached: false, finishedAt: null });
+    await untilTrue(() => waits(id));
+    const waiting = await of(event).show(`/notifications/${id}`);
+    expect(waiting).toMatchObject({ handled: 0, skipped: 0, limitReached: false, finishedAt: null });
     await endLimit(id);
-    await eventually(async () => (mailsOf(event).length === 6 ? true : undefined));
-    const end = await eventually(async () => {
-      const shown = demand(await asOrganizer(event, 'GET', `/notifications/${id}`), 200);
-      return shown.finishedAt === null ? undefined : shown;
-    });
-    expect(end).toMatchObject({ handled: 1, sent: 1 });
+    await untilTrue(() => mailsOf(event).length === 6);
+    expect(await ended(event, id)).toMatchObject({ handled: 1, sent: 1 });
     expect(mailsOf(event).at(-1)?.text).toContain('board@club.example');
     const raw = service.mails().filter((text) => text.includes(`a@${event.code.toLowerCase()}.example`));
     expect(raw.filter((text) => /^Reply-To: board@club\.example$/m.test(text))).toHaveLength(6);
@@ -234,37 +217,22 @@ describe('mails to many voters', () => {
     const event = await create();
     const names = Array.from({ length: 60 }, (_, index) => `v${index}`);
     await addVoters(event, addresses(event, ...names));
-    const other = await service.another();
-    try {
-      const ask = (one: TestService) =>
-        one.call(
-          'POST',
-          `/voting-events/${event.id}/voters/notify`,
-          { audience: 'all', kind: 'key' },
-          { key: account.write },
-        );
-      const answers = await Promise.all([service, other, service, other].map(ask));
-      expect(answers.map(({ status }) => status)).toEqual([202, 202, 202, 202]);
-      const ended = await eventually(async () => {
-        const all = demand(await asOrganizer(event, 'GET', '/notifications'), 200);
-        return all.every(({ finishedAt }: { finishedAt: number | null }) => finishedAt !== null) ? all : undefined;
-      });
-      const sum = (name: string): number =>
-        ended.reduce((total: number, one: Record<string, number>) => total + (one[name] ?? 0), 0);
-      expect([sum('sent'), sum('skipped'), sum('failed')]).toEqual([60, 180, 0]);
-      expect(receivers(event)).toEqual([...names].sort());
-    } finally {
-      await other.stop();
-    }
+    const [path, body] = [`/voting-events/${event.id}/voters/notify`, { audience: 'all', kind: 'key' }];
+    const answers = await service.onTwo(4, (on) => on.call('POST', path, body, { key: account.write }));
+    expect(answers.map(({ status }) => status)).toEqual([202, 202, 202, 202]);
+    const all = await Promise.all(answers.map((answer) => ended(event, answer.body.data.id)));
+    const sum = (name: string): number => valuesOf(all, name).reduce((total, one) => total + one, 0);
+    expect([sum('sent'), sum('skipped'), sum('failed')]).toEqual([60, 180, 0]);
+    expect(receivers(event)).toEqual([...names].sort());
   });
 
   test('end with the close, and none begin after it', async () => {
     const event = await create();
     await addVoters(event, addresses(event, 'a'));
-    demand(await asOrganizer(event, 'PATCH', '', { status: 'closed' }), 200);
+    await of(event).change('', { status: 'closed' });
     expect(refusalOf(await notify(event, 'all', 'key'))).toEqual([409, 'event_closed']);
-    const [{ id: voterId }] = demand(await asOrganizer(event, 'GET', '/voters'), 200);
-    expect(refusalOf(await asOrganizer(event, 'POST', `/voters/${voterId}/voter-key`))).toEqual([409, 'event_closed']);
+    const [{ id: voterId }] = await of(event).show('/voters');
+    expect(refusalOf(await of(event).post(`/voters/${voterId}/voter-key`))).toEqual([409, 'event_closed']);
     const stuck = 'ntf_stuck';
     await query(
       `INSERT INTO notifications (voting_event_id, id, kind, audience, total, list_until, created_at)
@@ -273,7 +241,7 @@ describe('mails to many voters', () => {
       stuck,
     );
     await finishEvent(service, event.id);
-    const shown = demand(await asOrganizer(event, 'GET', `/notifications/${stuck}`), 200);
+    const shown = await of(event).show(`/notifications/${stuck}`);
     expect(shown).toMatchObject({ skipped: 1, finishedAt: expect.any(Number) });
   });
 
@@ -281,13 +249,10 @@ describe('mails to many voters', () => {
     const event = await create();
     await addVoters(event, addresses(event, 'a'));
     await notifyAll(event, 'all', 'key');
-    expect((await asOrganizer(event, 'DELETE', '')).status).toBe(204);
-    await eventually(async () => {
-      const { rows } = await query('SELECT 1 FROM voting_events WHERE id = $1', event.id);
-      return rows.length === 0 ? true : undefined;
-    });
+    expect((await of(event).delete('')).status).toBe(204);
+    await untilTrue(async () => (await query('SELECT 1 FROM voting_events WHERE id = $1', event.id)).length === 0);
     for (const table of ['notifications', 'notification_mails', 'notified_voters'])
-      expect((await query(`SELECT 1 FROM ${table} WHERE voting_event_id = $1`, event.id)).rows).toEqual([]);
+      expect(await query(`SELECT 1 FROM ${table} WHERE voting_event_id = $1`, event.id)).toEqual([]);
   });
 });
 
@@ -327,45 +292,37 @@ describe('the routes of mails to many voters', () => {
     const refused = async (status: string, beforeOpening: boolean) => {
       for (const path of ['/voters/notify', `/voters/${voterId}/voter-key`]) {
         const body = path === '/voters/notify' ? { audience: 'all', kind: 'key' } : {};
-        const answer = await asOrganizer(event, 'POST', path, beforeOpening ? { ...body, beforeOpening } : body);
-        expect([status, ...refusalOf(answer)]).toEqual([
-          status,
-          409,
-          status === 'unready' ? 'not_ready' : 'event_not_open',
-        ]);
+        const answer = await of(event).post(path, beforeOpening ? { ...body, beforeOpening } : body);
+        const reason = status === 'unready' ? 'not_ready' : 'event_not_open';
+        expect(refusalOf(answer), status).toEqual([409, reason]);
       }
     };
     await refused('draft', false);
     await refused('draft', true);
-    demand(await asOrganizer(event, 'PATCH', '', { startsAt: Date.now() + HOUR_MS }), 200);
+    await of(event).change('', { startsAt: Date.now() + HOUR_MS });
     await refused('scheduled', false);
     const [position] = event.positions;
     for (const status of ['withdrawn', 'approved']) {
-      for (const id of position?.candidates ?? [])
-        demand(await asOrganizer(event, 'PATCH', `/candidates/${id}`, { status }), 200);
+      for (const id of position?.candidates ?? []) await of(event).change(`/candidates/${id}`, { status });
       if (status === 'withdrawn') await refused('unready', true);
     }
     expect(receivers(event)).toEqual([]);
     const body = { audience: 'all', kind: 'key', beforeOpening: true };
-    demand(await asOrganizer(event, 'POST', '/voters/notify', body), 202);
+    demand(await of(event).post('/voters/notify', body), 202);
     const [mail] = await eventually(async () => (mailsOf(event).length > 0 ? mailsOf(event) : undefined));
     expect(mail?.text).toContain('Voting begins on');
-    demand(await asOrganizer(event, 'POST', `/voters/${voterId}/voter-key`, { beforeOpening: true }), 202);
+    demand(await of(event).post(`/voters/${voterId}/voter-key`, { beforeOpening: true }), 202);
   });
 
   test('give a repeat under one Idempotency-Key the first answer, and mail once', async () => {
     const event = await create();
     await addVoters(event, addresses(event, 'a'));
-    const ask = () =>
-      account.post(
-        `/voting-events/${event.code}/voters/notify`,
-        { audience: 'all', kind: 'key' },
-        { 'Idempotency-Key': event.id },
-      );
+    const body = { audience: 'all', kind: 'key' };
+    const ask = () => of({ id: event.code }).post('/voters/notify', body, { 'Idempotency-Key': event.id });
     const [first, second] = [await ask(), await ask()];
     expect([second.body, second.headers.get('idempotent-replayed')]).toEqual([first.body, 'true']);
-    expect(demand(await asOrganizer(event, 'GET', '/notifications'), 200)).toHaveLength(1);
-    expect(demand(await asOrganizer(event, 'GET', '/notifications?kind=reminder'), 200)).toEqual([]);
-    expect(demand(await asOrganizer(event, 'GET', '/notifications?audience=all&search=key'), 200)).toHaveLength(1);
+    expect(await of(event).show('/notifications')).toHaveLength(1);
+    expect(await of(event).show('/notifications?kind=reminder')).toEqual([]);
+    expect(await of(event).show('/notifications?audience=all&search=key')).toHaveLength(1);
   });
 });

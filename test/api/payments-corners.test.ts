@@ -5,18 +5,22 @@ import { listOwed } from '#src/payments/list-owed.ts';
 import { raiseAged } from '#src/payments/manage-payment.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand, valuesOf } from '#test/harness/answers.ts';
+import { visitor } from '#test/harness/elections.ts';
 import {
   decide,
+  lookAtPayment,
   type PaidEvent,
   PRICE,
   PROVIDERS,
   RETURN_URL,
   referenceOf,
+  refundsOf,
+  soldCredits,
   type TestProvider,
   usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { untilTrue } from '#test/harness/test-service.ts';
 
 // Money whose ways cross: credits that a ballot holds, parts that went back, what is settled by hand, and then something else happens
 // (completions 7.3 and 7.4). Each was lost, kept or given twice.
@@ -27,42 +31,25 @@ const DAY_MS = 24 * HOUR_MS;
 
 const query = (text: string, ...values: unknown[]) => service.query(text, values);
 
-async function look(attempt: string): Promise<void> {
-  await query('UPDATE payment_attempts SET check_at = 1 WHERE id = $1 AND check_at IS NOT NULL', attempt);
-  await reconcilePayments(paymentDeps(service.deps));
-}
-
 /** No message and no job of payments is under way. */
 const quiet = () =>
-  eventually(async () => {
+  untilTrue(async () => {
     const names = "name IN ('refund_payment', 'process_provider_event')";
     const busy = `SELECT 1 FROM jobs WHERE ${names} AND (held_by IS NOT NULL OR (run_at <= now_ms() AND attempts < max_attempts))`;
-    return (await query(busy)).length === 0 ? true : undefined;
+    return (await query(busy)).length === 0;
   });
 
 const byHand = (event: PaidEvent, attempt: string, what: 'refund' | 'settle') =>
-  service.call('POST', `/payments/${attempt}/${what}`, what === 'settle' ? { note: 'Agreed on' } : undefined, {
-    key: event.account.write,
-  });
-const refundsOf = async (attempt: string): Promise<string[]> =>
-  (await query('SELECT status FROM payment_refunds WHERE attempt_id = $1', attempt)).map(({ status }) => status);
+  event.account.post(`/payments/${attempt}/${what}`, what === 'settle' ? { note: 'Agreed on' } : undefined);
+const untilRefund = (attempt: string, status: string) =>
+  untilTrue(async () => (await refundsOf(service, attempt))[0]?.status === status);
 const needsAttention = async (event: PaidEvent): Promise<string[]> =>
-  demand(await event.account.get('/payments?attention=true'), 200).map(({ id }: { id: string }) => id);
+  valuesOf(await event.account.show('/payments?attention=true'), 'id');
 
 /** A paid poll of one quadratic question. @param base credits that everybody has */
 const quadraticShop = (provider: TestProvider, base: number) =>
   poll(provider, { payments: { payToVote: PRICE[provider] }, results: { visibility: 'live' } }, [
-    {
-      votingMethod: 'quadratic',
-      candidates: ['Ada', 'Bea'],
-      settings: {
-        quadraticBaseCreditBudget: base,
-        quadraticTopUp: {
-          ...{ pricingModel: 'ratio', currency: PRICE[provider].currency, pricePerCreditMinor: 10_000 },
-          ...{ minCredits: 1, maxCredits: 99 },
-        },
-      },
-    },
+    soldCredits(provider, 99, { quadraticBaseCreditBudget: base }),
   ]);
 
 const votes = ({ positions: [position] }: PaidEvent, value: number) => [
@@ -94,19 +81,15 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     const paid = await event.payKnown({ visitorId: visitor(), votes: votes(event, 3) });
     const unpaid = await event.begin({ visitorId: visitor(), votes: votes(event, 3) });
     expect((await event.account.delete(`/voting-events/${event.id}?force=true`)).status).toBe(204);
-    await eventually(async () =>
-      (await query('SELECT 1 FROM voting_events WHERE id = $1', event.id)).length === 0 ? true : undefined,
-    );
-    await look(paid);
+    await untilTrue(async () => (await query('SELECT 1 FROM voting_events WHERE id = $1', event.id)).length === 0);
+    await lookAtPayment(service, paid);
     await query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', unpaid.attempt);
     if (provider === 'provider_a') sandbox.advance(HOUR_MS);
-    await look(unpaid.attempt);
+    await lookAtPayment(service, unpaid.attempt);
     if (provider === 'provider_a') sandbox.advance(-HOUR_MS);
-    await eventually(async () => ((await refundsOf(paid))[0] === 'refunded' ? true : undefined));
-    const rows = await query(
-      'SELECT status, held_credits FROM payment_attempts WHERE voting_event_id = $1 ORDER BY id',
-      event.id,
-    );
+    await untilRefund(paid, 'refunded');
+    const attempts = 'SELECT status, held_credits FROM payment_attempts WHERE voting_event_id = $1';
+    const rows = await query(attempts, event.id);
     expect(rows).toEqual(Array(2).fill({ status: 'cancelled', held_credits: null }));
   });
 
@@ -132,11 +115,10 @@ describe.each(PROVIDERS)('through %s', (provider) => {
         await sandbox.reverse(referenceOf(event, bought), 'refund');
         await event.reversed(bought);
       }
-      const cast = await event.cast(vote);
-      expect([cast.status, cast.body.error?.details?.cause ?? cast.body.error?.details?.reason]).toEqual([
-        409,
-        expect.stringMatching(/insufficient_credits|payment_cancelled/),
-      ]);
+      const { status, body } = await event.cast(vote);
+      expect([status, body.error?.details.cause ?? body.error?.details.reason].join(' ')).toMatch(
+        /^409 (insufficient_credits|payment_cancelled)/,
+      );
       expect([await wonIn(event), (await balanceOf(event, visitorId)).purchasedCredits]).toEqual([0, 0]);
       expect(await event.refunded(vote)).toMatchObject({ status: 'cancelled' });
     },
@@ -175,12 +157,9 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     demand(await byHand(event, attempt, 'settle'), 200);
     sandbox.faults.refuseRefunds = true;
     demand(await byHand(event, attempt, 'refund'), 202);
-    await eventually(async () => ((await refundsOf(attempt))[0] === 'refused' ? true : undefined));
-    await query(
-      'UPDATE payment_refunds SET created_at = created_at - $2::bigint WHERE attempt_id = $1',
-      attempt,
-      80 * HOUR_MS,
-    );
+    await untilRefund(attempt, 'refused');
+    const aged = 'UPDATE payment_refunds SET created_at = created_at - $2::bigint WHERE attempt_id = $1';
+    await query(aged, attempt, 80 * HOUR_MS);
     await sweepRefunds(service.deps);
     await raiseAged(paymentDeps(service.deps));
     const owed = (await listOwed(service.deps.db, event.businessId)).map(({ attemptId }) => attemptId);
@@ -202,16 +181,13 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     const { attempt, url } = await event.begin();
     await query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', attempt);
     if (provider === 'provider_a') sandbox.advance(HOUR_MS);
-    await look(attempt);
+    await lookAtPayment(service, attempt);
     if (provider === 'provider_a') sandbox.advance(-HOUR_MS);
     sandbox.faults.payAfterExpiry = true;
     await decide(url, 'pay');
     const back = await event.refunded(attempt);
-    expect([back.status, back.paidMinor, back.refund?.status]).toEqual([
-      'cancelled',
-      PRICE[provider].amountMinor,
-      'refunded',
-    ]);
+    const { amountMinor } = PRICE[provider];
+    expect(back).toMatchObject({ status: 'cancelled', paidMinor: amountMinor, refund: { status: 'refunded' } });
   });
 
   test('a delayed payment that has not come after 30 days is over', async () => {
@@ -220,10 +196,10 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     const { attempt, url } = await event.begin();
     await decide(url, 'pay');
     sandbox.faults.delayed = false;
-    await look(attempt);
+    await lookAtPayment(service, attempt);
     const aged = 'UPDATE payment_attempts SET created_at = created_at - $2::bigint, expires_at = 1 WHERE id = $1';
     await query(aged, attempt, 40 * DAY_MS);
-    await look(attempt);
+    await lookAtPayment(service, attempt);
     expect((await event.payment(attempt)).status).toBe('cancelled');
   });
 
@@ -249,7 +225,7 @@ test('what is left of a payment goes back however small the part that went befor
   const attempt = await event.payKnown();
   await givePartBack(event, attempt, 2_000);
   demand(await byHand(event, attempt, 'refund'), 202);
-  await eventually(async () => ((await refundsOf(attempt))[0] === 'refunded' ? true : undefined));
+  await untilRefund(attempt, 'refunded');
 });
 
 test('all attempts that are due are looked at in one run, and thousands of one account keep no other waiting', async () => {

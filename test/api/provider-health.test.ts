@@ -2,32 +2,32 @@ import { describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { checkUnreadyBusinesses } from '#src/payments/check-business.ts';
-import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
-import { createLog } from '#src/platform/log.ts';
-import { demand, PLURALITY, refusalOf, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
+import { PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   createPaidEvent,
+  lookAtPayment,
   type PaidEvent,
+  PRICE,
   PROVIDERS,
   RETURN_URL,
   referenceOf,
   usePaidService,
 } from '#test/harness/payments.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
+import { keepLog } from '#test/harness/use.ts';
 
 // One health of a connection, whatever was asked (completions 1.6), and lists that hold what other shops sell too.
 
-const lines: string[] = [];
-const { service, sandbox, poll } = await usePaidService({
-  log: createLog('error', { write: (line) => lines.push(line) }),
-});
+const { lines, log } = keepLog('error');
+const { service, sandbox, poll } = await usePaidService({ log });
 
-const alarmsOf = (about: string): string[] =>
-  lines
-    .map((line) => JSON.parse(line))
-    .filter(({ business, attempt }) => business === about || attempt === about)
-    .map(({ alarm }) => alarm);
+const alarmsOf = (about: string): unknown[] =>
+  valuesOf(
+    lines.filter(({ business, attempt }) => business === about || attempt === about),
+    'alarm',
+  );
 
 const isReady = async ({ businessId }: PaidEvent): Promise<boolean> =>
   (await service.query('SELECT ready FROM payment_businesses WHERE id = $1', [businessId]))[0].ready;
@@ -54,8 +54,7 @@ describe.each(PROVIDERS)('through %s', (provider) => {
         expect(refusalOf(answer)).toEqual([500, 'payment_provider_unavailable']);
         expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
       } else {
-        await service.query('UPDATE payment_attempts SET check_at = 1 WHERE id = $1', [attempt]);
-        await reconcilePayments(paymentDeps(service.deps));
+        await lookAtPayment(service, attempt);
       }
       expect([await isReady(event), alarmsOf(event.businessId)]).toEqual([false, ['business_not_ready']]);
       await untilTrue(() => mailedTo(event, 'takes no payments'));
@@ -99,17 +98,11 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     // A sweep asks a provider that is away for each business again and again: those of the tests before are long gone.
     await service.query('UPDATE payment_businesses SET disconnected_at = 0 WHERE id <> $1', [event.businessId]);
     const failing = () => alarmsOf(event.businessId).filter((alarm) => alarm === 'comparison_failing').length;
-    const sweeps: [number, number][] = [
-      [503, 0],
-      [0, 0],
-      [503, 0],
-      [503, 1],
-      [503, 2],
-    ];
-    for (const [refuseStatus, alarms] of sweeps) {
+    const alarmsAfter = [0, 0, 0, 1, 2];
+    for (const [at, refuseStatus] of [503, 0, 503, 503, 503].entries()) {
       Object.assign(sandbox.faults, { refuseStatus, refuseTimes: 1_000 });
       await sweepPayments(paymentDeps(service.deps));
-      expect([refuseStatus, failing()]).toEqual([refuseStatus, alarms]);
+      expect(failing(), `sweep ${at}`).toBe(alarmsAfter[at]);
     }
     await untilTrue(() => mailedTo(event, 'could not be held against the lists'));
   });
@@ -117,34 +110,34 @@ describe.each(PROVIDERS)('through %s', (provider) => {
 
 test('an event that asks for money does not open while its business takes none, and says so', async () => {
   const event = await createPaidEvent(service, 'provider_a', {}, PLURALITY, false);
-  const read = async () => demand(await event.account.get(`/voting-events/${event.id}`), 200).missing;
-  const change = (body: object) =>
-    service.call('PATCH', `/voting-events/${event.id}`, body, { key: event.account.write });
+  const read = async () => (await event.show('')).missing;
+  const keyHasEnded = async (): Promise<void> => {
+    keyEnds();
+    await service.query('UPDATE payment_businesses SET ready = false WHERE id = $1', [event.businessId]);
+    await checkUnreadyBusinesses(paymentDeps(service.deps));
+  };
+  const keyIsRight = async (): Promise<void> => {
+    Object.assign(sandbox.faults, NO_FAULTS);
+    await checkUnreadyBusinesses(paymentDeps(service.deps));
+  };
   expect(await read()).toEqual([]);
-  keyEnds();
   // Another event of the business meets the key that has ended.
-  await service.query('UPDATE payment_businesses SET ready = false WHERE id = $1', [event.businessId]);
-  await checkUnreadyBusinesses(paymentDeps(service.deps));
+  await keyHasEnded();
   const missing = [{ reason: 'business_not_ready', positionId: null, title: null, message: expect.any(String) }];
   expect(await read()).toEqual(missing);
-  const refused = await change({ status: 'open' });
+  const refused = await event.account.of(event).patch('', { status: 'open' });
   expect(refusalOf(refused)).toEqual([409, 'not_ready']);
   expect(refused.body.error.details.missing).toEqual(missing);
-  expect(demand(await change({ startsAt: Date.now() + 3_600_000 }), 200).missing).toEqual(missing);
+  expect((await event.change({ startsAt: Date.now() + 3_600_000 })).missing).toEqual(missing);
   // Without a price the business does not matter.
-  expect(demand(await change({ payments: { payToVote: null } }), 200).missing).toEqual([]);
-  Object.assign(sandbox.faults, NO_FAULTS);
-  await checkUnreadyBusinesses(paymentDeps(service.deps));
-  const price = { payToVote: { amountMinor: 500, currency: 'usd' } };
-  expect(demand(await change({ payments: price }), 200).missing).toEqual([]);
-  keyEnds();
-  await service.query('UPDATE payment_businesses SET ready = false WHERE id = $1', [event.businessId]);
-  await checkUnreadyBusinesses(paymentDeps(service.deps));
+  expect((await event.change({ payments: { payToVote: null } })).missing).toEqual([]);
+  await keyIsRight();
+  expect((await event.change({ payments: { payToVote: PRICE.provider_a } })).missing).toEqual([]);
+  await keyHasEnded();
   expect(await read()).toEqual(missing);
-  Object.assign(sandbox.faults, NO_FAULTS);
-  await checkUnreadyBusinesses(paymentDeps(service.deps));
+  await keyIsRight();
   expect(await read()).toEqual([]);
-  demand(await change({ status: 'open' }), 200);
+  await event.change({ status: 'open' });
 });
 
 test('a page that provider_a answers 404 for ends with its time', async () => {

@@ -17,7 +17,7 @@ const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
 test('the poll of the README runs as it is printed, with the package that the service serves', async () => {
   const [, program = ''] = /```ts poll\.ts\n([\s\S]+?)```/.exec(readme) ?? [];
   const [, address = ''] = /npm install --no-save \$API(\S+)/.exec(readme) ?? [];
-  const API = `http://127.0.0.1:${service.port}`;
+  const API = service.url;
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
   writeFileSync(path.join(folder, 'poll.ts'), program);
   await run('npm', ['install', '--no-save', '--no-audit', '--no-fund', `${API}${address}`], { cwd: folder });

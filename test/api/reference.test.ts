@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { refusalOf } from '#test/harness/answers.ts';
 import type { ApiDocument } from '#test/harness/api-document.ts';
-import { refusalOf } from '#test/harness/elections.ts';
 import { guideNames, readGuideText } from '#test/harness/guides.ts';
 import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
 
@@ -62,12 +62,11 @@ describe('the reference', () => {
     for (const [path, page] of sections) {
       const operations = page.split('<article class="op"').length - 1;
       const count = (part: string): number => page.split(part).length - 1;
-      expect([path, count('value="curl" checked>'), count('<div class="in-typescript">')]).toEqual([
-        ...[path, operations, operations],
-      ]);
-      expect([path, count('<div class="in-python">'), count('<div class="in-php">')]).toEqual([
-        ...[path, operations, operations],
-      ]);
+      const samples = [
+        'value="curl" checked>',
+        ...['typescript', 'python', 'php'].map((name) => `<div class="in-${name}">`),
+      ];
+      expect(samples.map(count), path).toEqual(samples.map(() => operations));
       expect(page).toContain(`export API=${service.deps.config.baseUrl}\n`);
     }
     expect(all()).not.toContain('127.0.0.1:3000');
@@ -165,12 +164,8 @@ for (const path of markdownLinksOf(index)
   .map(pathOf)
   .filter((link) => link.endsWith('.md'))) {
   const page = await readPage(path);
-  expect([path, page.status, page.headers.get('content-type'), page.headers.get('cache-control')]).toEqual([
-    path,
-    200,
-    'text/markdown; charset=utf-8',
-    'public, max-age=300',
-  ]);
+  const shape = [page.status, page.headers.get('content-type'), page.headers.get('cache-control')];
+  expect(shape, path).toEqual([200, 'text/markdown; charset=utf-8', 'public, max-age=300']);
   markdown.set(path, page.body);
 }
 
@@ -229,10 +224,8 @@ describe('the reference as Markdown', () => {
   });
 
   test('gives guides as they are written, with its own address and the SHA-256 of the programs that it serves', async () => {
-    const first = (readGuideText('first-vote').split('```')[1] ?? 'no code').replace(
-      'http://127.0.0.1:3000',
-      service.deps.config.baseUrl,
-    );
+    const printed = readGuideText('first-vote').split('```')[1] ?? 'no code';
+    const first = printed.replace('http://127.0.0.1:3000', service.deps.config.baseUrl);
     expect(markdown.get('/reference/first-vote.md')).toContain(first);
     const [, sdk = ''] = /(\/sdk\/\S+\.tgz)/.exec(readGuideText('sdk')) ?? [];
     for (const [guide, served] of [
@@ -240,7 +233,7 @@ describe('the reference as Markdown', () => {
       ['sdk', sdk],
     ] as const) {
       const program = await eventually(async () => {
-        const answer = await fetch(`http://127.0.0.1:${service.port}${served}`);
+        const answer = await fetch(`${service.url}${served}`);
         return answer.ok ? Buffer.from(await answer.arrayBuffer()) : undefined;
       });
       const sum = createHash('sha256').update(program).digest('hex');
@@ -255,17 +248,13 @@ describe('the reference as Markdown', () => {
   });
 
   test('holds no markup of the pages', () => {
-    expect(
-      [...markdown].filter(([, page]) => /<\/?(?:p|a|li|ul|code|h\d|div|span)\b[^>]*>/.test(proseOf(page))),
-    ).toEqual([]);
+    const markup = /<\/?(?:p|a|li|ul|code|h\d|div|span)\b[^>]*>/;
+    expect([...markdown].filter(([, page]) => markup.test(proseOf(page)))).toEqual([]);
   });
 
   test('is named by every page, for programs and for people', async () => {
-    for (const [page, written] of [
-      ['/reference', '/reference/index.md'],
-      ['/reference/errors', '/reference/errors.md'],
-      ['/reference/ballots', '/reference/ballots.md'],
-    ] as const) {
+    for (const page of ['/reference', '/reference/errors', '/reference/ballots']) {
+      const written = page === '/reference' ? '/reference/index.md' : `${page}.md`;
       const { body } = await readPage(page);
       expect(body).toContain(`<link rel="alternate" type="text/markdown" href="${written}">`);
       expect(body).toContain(`href="${written}">Markdown</a>`);

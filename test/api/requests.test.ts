@@ -1,80 +1,60 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { KEPT_REQUESTS, RequestTraces, readTraces } from '#src/http/trace-requests.ts';
-import { createLog } from '#src/platform/log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { visitor } from '#test/harness/elections.ts';
 import { sendRaw } from '#test/harness/raw-http.ts';
 import { eventually, untilTrue, useService } from '#test/harness/test-service.ts';
+import { keepLog } from '#test/harness/use.ts';
 
-const lines: string[] = [];
-
-const service = await useService({ log: createLog('info', { write: (line) => lines.push(line) }) });
+const { lines, log } = keepLog('info');
+const service = await useService({ log });
 const account = await service.account();
 
-interface Line {
-  readonly [field: string]: unknown;
-}
-
 /** The lines of one request. */
-const linesOf = (requestId: string): Line[] =>
-  lines.map((line): Line => JSON.parse(line)).filter((line) => line['requestId'] === requestId);
+const linesOf = (requestId: string) => lines.filter((line) => line['requestId'] === requestId);
 
 const ALLOWED = 'account address code key level method ms msg reason requestId route status time'.split(' ');
 
 describe('the log', () => {
   test('has one line for every request, refused or not, with the fields that are listed and no others', async () => {
-    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
-    const id = () => `log-${randomUUID()}`;
-    const cases: [expected: Line, ask: (headers: Record<string, string>) => Promise<unknown>][] = [
+    const event = await account.event();
+    const results = `/public/voting-events/${event.id}/results`;
+    type Asked = [method: string, target: string, key: string, body?: unknown];
+    const cases: [expected: object, asked: Asked][] = [
       [
         { status: 200, route: '/me', account: account.id, key: expect.stringMatching(/^vsk_….{4}$/) },
-        (headers) => service.call('GET', '/me', undefined, { key: account.read, headers }),
+        ['GET', '/me', account.read],
       ],
-      [
-        { status: 401, code: 'unauthorized', route: '/voting-events' },
-        (headers) => service.call('GET', '/voting-events', undefined, { key: 'vsk_wrong', headers }),
-      ],
+      [{ status: 401, code: 'unauthorized', route: '/voting-events' }, ['GET', '/voting-events', 'vsk_wrong']],
       [
         { status: 403, code: 'insufficient_scope', route: '/voting-events', account: account.id },
-        (headers) =>
-          service.call('POST', '/voting-events', { title: 'A', type: 'poll' }, { key: account.read, headers }),
+        ['POST', '/voting-events', account.read, { title: 'A', type: 'poll' }],
       ],
-      [
-        { status: 403, code: 'forbidden', reason: 'results_not_available' },
-        (headers) =>
-          service.call('GET', `/public/voting-events/${event.id}/results`, undefined, { key: account.vote, headers }),
-      ],
+      [{ status: 403, code: 'forbidden', reason: 'results_not_available' }, ['GET', results, account.vote]],
       [
         { status: 404, code: 'not_found', route: '/voting-events/:idOrCode' },
-        (headers) => service.call('GET', '/voting-events/NOWHERE1', undefined, { key: account.read, headers }),
+        ['GET', '/voting-events/NOWHERE1', account.read],
       ],
       [
         { status: 422, code: 'validation_error', route: '/voting-events' },
-        (headers) => account.post('/voting-events', { title: 7 }, headers),
+        ['POST', '/voting-events', account.write, { title: 7 }],
       ],
-      [
-        { status: 404, code: 'not_found' },
-        (headers) => service.call('GET', '/nowhere', undefined, { key: account.read, headers }),
-      ],
-      [
-        { status: 400, code: 'bad_request' },
-        (headers) =>
-          sendRaw(
-            service.port,
-            `GET /me HTTP/1.1\r\nHost: a\r\nHost: b\r\nX-Request-Id: ${headers['X-Request-Id']}\r\n\r\n`,
-          ),
-      ],
+      [{ status: 404, code: 'not_found' }, ['GET', '/nowhere', account.read]],
     ];
-    for (const [expected, ask] of cases) {
-      const requestId = id();
-      await ask({ 'X-Request-Id': requestId });
+    const expectLine = (requestId: string, expected: object): void => {
       const found = linesOf(requestId);
-      expect(found).toEqual([
-        expect.objectContaining({ ...expected, address: expect.stringMatching(/127\.0\.0\.1|::1/) }),
-      ]);
+      const address = expect.stringMatching(/127\.0\.0\.1|::1/);
+      expect(found).toEqual([expect.objectContaining({ ...expected, address })]);
       expect(Object.keys(found[0] ?? {}).filter((name) => !ALLOWED.includes(name))).toEqual([]);
+    };
+    for (const [expected, [method, target, key, body]] of cases) {
+      const requestId = `log-${randomUUID()}`;
+      await service.call(method, target, body, { key, headers: { 'X-Request-Id': requestId } });
+      expectLine(requestId, expected);
     }
+    await sendRaw(service.port, 'GET /me HTTP/1.1\r\nHost: a\r\nHost: b\r\nX-Request-Id: log-of-two-hosts\r\n\r\n');
+    expectLine('log-of-two-hosts', { status: 400, code: 'bad_request' });
   });
 
   test('holds no key, code, address of a voter, name or choice', async () => {
@@ -88,18 +68,9 @@ describe('the log', () => {
     });
     const code = cast.body.data.confirmationCode;
     await account.page(event, 'ballot/confirm', { confirmationCode: code });
-    const all = lines.join('');
-    for (const secret of [
-      code,
-      account.vote,
-      account.write,
-      account.read,
-      'secret.person',
-      visitorId,
-      'Xanthippe',
-      'Zebedee',
-      position?.candidates[0],
-    ])
+    const all = JSON.stringify(lines);
+    const keys = [account.vote, account.write, account.read];
+    for (const secret of [code, ...keys, 'secret.person', visitorId, 'Xanthippe', 'Zebedee', position?.candidates[0]])
       expect(all).not.toContain(secret);
   });
 });
@@ -144,29 +115,27 @@ describe('a refused request', () => {
   test('is not kept where somebody checked, cast or confirmed: it would show when', async () => {
     const account = await service.account();
     const event = await account.event();
-    const at = `/public/voting-events/${event.id}`;
-    const ask = (path: string, id: string) =>
-      service.call('POST', `${at}${path}`, {}, { key: account.vote, headers: { 'X-Request-Id': id } });
-    for (const [path, id] of [
-      ['/voter/check', 'a-check'],
-      ['/ballot/cast', 'a-cast'],
-      ['/ballot/confirm', 'a-confirm'],
-    ] as const)
-      expect((await ask(path, id)).status).toBeGreaterThanOrEqual(400);
-    expect((await ask('/voter-key/request', 'the-last')).status).toBeGreaterThanOrEqual(400);
+    for (const path of ['voter/check', 'ballot/cast', 'ballot/confirm', 'voter-key/request']) {
+      const { status } = await account.page(
+        event,
+        path,
+        {},
+        { 'X-Request-Id': path === 'voter-key/request' ? 'the-last' : 'a' },
+      );
+      expect(status).toBeGreaterThanOrEqual(400);
+    }
     await untilTrue(async () => (await traces(1))[0]?.requestId === 'the-last');
     const kept = (await traces(KEPT_REQUESTS)).map(({ route }) => route);
     expect(kept.filter((route) => /check|cast|confirm/.test(route ?? ''))).toEqual([]);
   });
 
   test('makes room for newer ones, of which one process adds a few hundred a second', async () => {
-    const pool = service.deps.db.$client;
-    await pool.query(
+    await service.query(
       `INSERT INTO request_traces (request_id, at, method, status, ms)
        SELECT 'older-' || i, i, 'GET', 401, 1 FROM generate_series(1, $1::int) AS i`,
       [KEPT_REQUESTS + 50],
     );
-    const fresh = new RequestTraces(pool);
+    const fresh = new RequestTraces(service.deps.db.$client);
     for (let index = 0; index < 1_000; index += 1) fresh.note({ ...REFUSED, requestId: `new-${index}` });
     await fresh.flush();
     const kept = await traces(2 * KEPT_REQUESTS);

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { VotingService } from '#sdk/index.ts';
 import { sendRoll } from '#src/commands/send-roll.ts';
+import { demand } from '#test/harness/answers.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { demand } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
@@ -16,19 +16,12 @@ const folder = useFolder('voting-roll-ways-');
 const TAKEN = 'is already used by another voter of this event';
 const OWN_GROUP = 'own group';
 
+const EMAILS = ['a@r.example', 'A@R.example', 'b@r.example', 'c@r.example', 'old@r.example'];
 /** Few values: rows of one roll stand in each other's way, and in that of a voter who is there before. */
 const arbitraryRow = fc.record(
   {
     name: fc.constantFrom('Ada', 'Bea', 'Cy', ' '),
-    email: fc.constantFrom(
-      'a@r.example',
-      'A@R.example',
-      'b@r.example',
-      'c@r.example',
-      'old@r.example',
-      'no address',
-      null,
-    ),
+    email: fc.constantFrom(...EMAILS, 'no address', null),
     voterId: fc.constantFrom('1', '2', '3', '4', 'old', '', null),
     groupId: fc.constantFrom(OWN_GROUP, 'grp_unknown', null),
     weight: fc.constantFrom(1, 2.5, 0),
@@ -40,15 +33,7 @@ const arbitraryRow = fc.record(
 /** Wrong shapes and groups are seldom: otherwise hardly two rows of a roll would meet. */
 const likelyRow = fc.record({
   name: fc.constantFrom('Ada', 'Bea', 'Cy'),
-  email: fc.constantFrom(
-    'a@r.example',
-    'A@R.example',
-    'b@r.example',
-    'c@r.example',
-    'd@r.example',
-    'old@r.example',
-    null,
-  ),
+  email: fc.constantFrom(...EMAILS, 'd@r.example', null),
   voterId: fc.constantFrom('1', '2', '3', '4', '5', 'old', null),
   groupId: fc.constantFrom(OWN_GROUP, null),
 });
@@ -117,7 +102,7 @@ const fileOf = (target: Target): string => {
 const sending =
   (dryRun: boolean): Way =>
   async (target) => {
-    const client = new VotingService({ baseUrl: `http://127.0.0.1:${service.port}`, key: account.write });
+    const client = new VotingService({ baseUrl: service.url, key: account.write });
     const options = { event: target.id, file: fileOf(target), dryRun };
     const { value } = await sendRoll({ json: () => true }, [client, client], options);
     return readReport(target, Reflect.get(value, 'rejectedFile'));
@@ -138,10 +123,10 @@ const rowsOf = async ({ id }: Target) =>
 
 async function createTarget(roll: readonly Row[], requireVoterId: boolean): Promise<Target> {
   const event = { title: 'Board', type: 'election', voter: { requireVoterId } };
-  const { id } = demand(await account.post('/voting-events', event), 201);
+  const { id } = await account.make('/voting-events', event);
   const target = `/voting-events/${id}`;
-  const group = demand(await account.post(`${target}/groups`, { name: 'Board' }), 201);
-  demand(await account.post(`${target}/voters`, { name: 'Old', email: 'old@r.example', voterId: 'old' }), 201);
+  const group = await account.make(`${target}/groups`, { name: 'Board' });
+  await account.make(`${target}/voters`, { name: 'Old', email: 'old@r.example', voterId: 'old' });
   const rows = roll.map((row) => (row.groupId === OWN_GROUP ? { ...row, groupId: group.id } : row));
   return { id, path: target, roll: rows };
 }

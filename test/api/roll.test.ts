@@ -7,14 +7,14 @@ import { foldRollFigures } from '#src/results/read-stats.ts';
 import { importPart } from '#src/voters/import-roll.ts';
 import { ownerOf } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { demand, type PositionPlan, refusalOf, type TestEvent } from '#test/harness/elections.ts';
+import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
+import { PLURALITY, type TestEvent } from '#test/harness/elections.ts';
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { patiently, type TestAnswer, type TestService, untilTrue, useService } from '#test/harness/test-service.ts';
+import { patiently, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 
-const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const TAKEN = 'is already used by another voter of this event';
 
 const service = await useService();
@@ -79,9 +79,7 @@ describe('an import of rows', () => {
       const event = await create();
       const found = await findEventById(service.deps.db, event.id);
       if (found === undefined) throw new Error('the event is there');
-      expect(
-        (await service.call('DELETE', `/voting-events/${event.id}`, undefined, { key: account.write })).status,
-      ).toBe(204);
+      expect((await account.of(event).delete('')).status).toBe(204);
       const caller = { ...testCaller, accountId: account.id };
       const claim = key === undefined ? undefined : ({ requestKeys: [Buffer.from(key)] } as unknown as Claim);
       const body = { mode: 'partial', voters: people(3) } as const;
@@ -97,7 +95,7 @@ describe('an import of rows', () => {
     const names = REJECTED.map(({ index, field }) => (field === '' ? `voters[${index}]` : `voters[${index}].${field}`));
     expect([answer.status, answer.body.error.code]).toEqual([422, 'validation_error']);
     expect(answer.body.error.details).toMatchObject({ ...report, field: names[0] });
-    expect(answer.body.error.details.issues.map(({ field }: { field: string }) => field)).toEqual(names);
+    expect(valuesOf(answer.body.error.details.issues, 'field')).toEqual(names);
     expect(demand(await send(event, { mode: 'all', dryRun: true, voters: MIXED }), 200)).toEqual(report);
     expect(await count(event)).toBe(0);
     const good = [MIXED[0], MIXED[8]];
@@ -139,10 +137,7 @@ describe('an import of rows', () => {
     const large = await send(event, { mode: 'all', voters: padded });
     expect([large.status, large.body.error.message]).toEqual([422, 'The body: must have at most 4194304 bytes']);
     const many = await send(event, { mode: 'all', voters: [Array.from({ length: 60_000 }, () => 1)] });
-    expect([many.status, many.body.error.message]).toMatchObject([
-      422,
-      expect.stringContaining('at most 60000 values'),
-    ]);
+    expect([many.status, many.body.error.message]).toEqual([422, expect.stringContaining('at most 60000 values')]);
     // Every other route keeps its own bounds.
     const batch = await account.post(`/voting-events/${event.id}/voters/batch`, { voters: padded });
     expect(batch.body.error.message).toBe('The body: must have at most 1048576 bytes');
@@ -160,11 +155,11 @@ describe('an import of rows', () => {
       expect([answer.status, answer.body.error.details]).toEqual([422, { limit: 'voters_per_event', max: 100 }]);
       expect(await count(event)).toBe(0);
     }
-    expect(demand(await send(event, { mode: 'partial', voters: people(100) }, undefined, free), 200).accepted).toBe(
-      100,
-    );
     // Rows that are there already need no room.
-    expect(demand(await send(event, { mode: 'partial', voters: people(100) }, undefined, free), 200).accepted).toBe(0);
+    for (const accepted of [100, 0]) {
+      const answer = await send(event, { mode: 'partial', voters: people(100) }, undefined, free);
+      expect(demand(answer, 200).accepted).toBe(accepted);
+    }
   });
 
   test('gives a repeat under one Idempotency-Key the first answer, and another body 422', async () => {
@@ -207,33 +202,24 @@ describe('an import of rows', () => {
     await runStatements(service.databaseUrl, ['DROP TRIGGER stop_import ON voters', 'DROP FUNCTION stop_import()']);
     const answer = demand(await send(event, body, event.id), 200);
     expect(answer).toMatchObject({ accepted: 1_697, rejectedCount: 3 });
-    expect(answer.rejected.map(({ index }: { index: number }) => index)).toEqual([5, 605, 1_205]);
+    expect(valuesOf(answer.rejected, 'index')).toEqual([5, 605, 1_205]);
     expect(await count(event)).toBe(1_697);
   });
 
   test('sent at the same time under one key, or under two, takes each row once', async () => {
     const event = await create();
-    const other = await service.another();
-    try {
-      const body = { mode: 'partial', voters: people(1_200) };
-      const path = `/voting-events/${event.id}/voters/import`;
-      const ask = (one: TestService, key: string) =>
-        one.call('POST', path, body, { key: account.write, headers: { 'Idempotency-Key': key } });
-      const answers = await Promise.all([
-        ask(service, 'one'),
-        ask(other, 'one'),
-        ask(service, 'two'),
-        ask(other, 'three'),
-      ]);
-      const done = answers.filter(({ status }) => status === 200);
-      for (const { status } of answers) expect([200, 409]).toContain(status);
-      const names = new Map(done.map(({ body: { data } }, index) => [JSON.stringify(data), index]));
-      const accepted = [...names.keys()].map((text) => JSON.parse(text).accepted).reduce((sum, one) => sum + one, 0);
-      expect(accepted).toBe(1_200);
-      expect(await count(event)).toBe(1_200);
-    } finally {
-      await other.stop();
-    }
+    const body = { mode: 'partial', voters: people(1_200) };
+    const path = `/voting-events/${event.id}/voters/import`;
+    const keys = ['one', 'one', 'two', 'three'];
+    const answers = await service.onTwo(4, (on, index) =>
+      on.call('POST', path, body, { key: account.write, headers: { 'Idempotency-Key': keys[index] ?? '' } }),
+    );
+    for (const { status } of answers) expect([200, 409]).toContain(status);
+    const done = answers.filter(({ status }) => status === 200);
+    // A repeat has the first answer.
+    const different = new Set(done.map((answer) => JSON.stringify(answer.body.data)));
+    expect([...different].reduce((sum, text) => sum + JSON.parse(text).accepted, 0)).toBe(1_200);
+    expect(await count(event)).toBe(1_200);
   });
 });
 
@@ -305,7 +291,7 @@ describe('the roll as a table', () => {
       ['yildiz', []],
     ] as const) {
       const path = `/voting-events/${event.id}/voters?search=${encodeURIComponent(search)}`;
-      const shown = (await account.get(path)).body.data.map(({ name }: { name: string }) => name);
+      const shown = valuesOf(await account.show(path), 'name');
       expect([search, shown.toSorted()]).toEqual([search, [...found].toSorted()]);
       expect([search, names.filter((name) => textHolds(name, search)).toSorted()]).toEqual([search, shown.toSorted()]);
     }
@@ -316,11 +302,9 @@ describe('the roll as a table', () => {
     const path = `/voting-events/${event.id}/voters/csv`;
     const free = await service.account('free');
     const own = await create({}, free);
-    const codes = async (target: string, key: string | undefined) => {
-      const answer = await service.call('GET', target, undefined, key === undefined ? {} : { key });
-      return refusalOf(answer);
-    };
-    expect(await codes(path, undefined)).toEqual([401, 'unauthorized']);
+    const codes = async (target: string, key: string) =>
+      refusalOf(await service.call('GET', target, undefined, { key }));
+    expect(refusalOf(await service.call('GET', path))).toEqual([401, 'unauthorized']);
     expect(await codes(path, account.vote)).toEqual([403, 'insufficient_scope']);
     expect(await codes(path, free.read)).toEqual([404, 'not_found']);
     expect(await codes(`/voting-events/${own.id}/voters/csv`, free.read)).toEqual([403, 'plan_feature']);
@@ -348,17 +332,13 @@ describe('the electorate of an election', () => {
   test('is the weight of the approved voters after every kind of change of the roll', async () => {
     const { id } = await createElection();
     const path = `/voting-events/${id}/voters`;
-    const batch = Array.from({ length: 30 }, (_, index) => ({
-      name: `Voter ${index}`,
-      email: `voter-${index}@club.example`,
-      weight: index === 7 ? 2.5 : 1 + (index % 3),
-    }));
+    const batch = people(30).map((voter, index) => ({ ...voter, weight: index === 7 ? 2.5 : 1 + (index % 3) }));
     await account.make(`${path}/batch`, { voters: batch });
     expect(await electorateOf(id)).toBe(await countedRoll(id));
     expect(await electorateOf(id)).toBeGreaterThan(30);
 
     const voters = await account.show(`${path}?limit=100`);
-    const [first, second, third, fourth] = voters.map((voter: { id: string }) => voter.id);
+    const [first, second, third, fourth] = valuesOf(voters, 'id');
     await account.change(`${path}/${first}`, { weight: 0.000001 });
     expect(await electorateOf(id)).toBe(await countedRoll(id));
     await account.change(`${path}/${second}`, { status: 'rejected' });
@@ -374,12 +354,7 @@ describe('the electorate of an election', () => {
 
   test('stays the same while its changes are put together, by several at once, and voters come', async () => {
     const { id } = await createElection();
-    const add = (index: number) =>
-      account.post(`/voting-events/${id}/voters`, {
-        name: `Voter ${index}`,
-        email: `voter-${index}@club.example`,
-        weight: 1.5,
-      });
+    const add = (index: number) => account.of({ id }).post('/voters', { ...people(1, index)[0], weight: 1.5 });
     await Promise.all(
       Array.from({ length: 60 }, async (_, index) => {
         demand(await patiently(() => add(index)), 201);

@@ -34,7 +34,7 @@ async function install(name: string, what: string, ...words: string[]): Promise<
 
 const service = await useService();
 const folder = useFolder('voting-sdk-package-');
-const address = `http://127.0.0.1:${service.port}/sdk/${FILE}`;
+const address = `${service.url}/sdk/${FILE}`;
 
 describe('the package that the service serves', () => {
   test('is an archive of the program, its types and its README, the same whenever it is made', async () => {
@@ -68,7 +68,7 @@ describe('the package that the service serves', () => {
     );
     expect(calls.filter((call) => !operations.includes(call))).toEqual([]);
     const other = await service.another();
-    const again = await fetch(`http://127.0.0.1:${other.port}/sdk/${FILE}`);
+    const again = await fetch(`${other.url}/sdk/${FILE}`);
     expect(Buffer.from(await again.arrayBuffer()).equals(readFileSync(archive))).toBe(true);
     await other.stop();
   });
@@ -107,7 +107,7 @@ describe('the package that the service serves', () => {
     const account = await service.account();
     for (const node of [process.execPath, SYSTEM_NODE].filter((program) => existsSync(program))) {
       const event = await account.event({ results: { visibility: 'live' } });
-      const words = [`http://127.0.0.1:${service.port}`, account.vote, event.code, visitor()];
+      const words = [service.url, account.vote, event.code, visitor()];
       const { stdout } = await run(node, ['vote.js', ...words], { cwd });
       expect(JSON.parse(stdout)).toEqual(['already_voted', 1, [expect.stringMatching(/Ada|Bea/)]]);
     }

@@ -1,13 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { takeServiceSequencer } from '#src/service-log/repository.ts';
 import { ServiceLogSetBack, sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
+import { demand } from '#test/harness/answers.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, sealBallots, type TestEvent, votePolls } from '#test/harness/elections.ts';
+import { sealBallots, type TestEvent, votePolls } from '#test/harness/elections.ts';
 import { verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { expectedLeaf, ServiceLogReader } from '#test/harness/service-log.ts';
-import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
+import { startTestService, useService } from '#test/harness/test-service.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
 
 const service = await useService();
@@ -69,15 +70,9 @@ describe('the log of the service', () => {
     const [, size = '', root = ''] = proof.serviceCheckpoint.split('\n');
     const leaf = expectedLeaf(proof.checkpoint);
     const entry = Buffer.from(JSON.stringify({ c: leaf.c, e: leaf.e, t: leaf.t, v: leaf.v }));
-    expect(
-      verifyInclusion({
-        leafHash: hashLeaf(entry),
-        index: proof.index,
-        size: Number(size),
-        hashes: proof.hashes.map((hash: string) => Buffer.from(hash, 'base64')),
-        root: Buffer.from(root, 'base64'),
-      }),
-    ).toBe(true);
+    const hashes = proof.hashes.map((hash: string) => Buffer.from(hash, 'base64'));
+    const shown = { index: proof.index, size: Number(size), hashes, root: Buffer.from(root, 'base64') };
+    expect(verifyInclusion({ ...shown, leafHash: hashLeaf(entry) })).toBe(true);
   });
 
   test('tells a stranger neither size nor root of a log that is not open, nor where it stands', async () => {
@@ -93,27 +88,24 @@ describe('the log of the service', () => {
   });
 
   test('is appended to by one process at a time, and another one leaves it to it', async () => {
-    const other = await service.another();
-    try {
-      const events = await Promise.all(Array.from({ length: 4 }, () => pollWith(1)));
-      await inTransaction(service.deps.db, async (tx) => {
-        expect(await takeServiceSequencer(tx)).toBe(true);
-        const before = await log.note();
-        await sequenceServiceLog(other.deps);
-        expect(await log.note()).toBe(before);
-        // Who holds the log keeps no ballot and no seal waiting.
-        await vote(events[0] as TestEvent, 2);
-      });
-      const all = Array.from({ length: 8 }, (_, at) => sequenceServiceLog((at % 2 === 0 ? service : other).deps));
-      await Promise.all(all);
-      await sequenceServiceLog(service.deps);
-      const leaves = await leavesOf();
-      for (const event of events) {
-        const expected = (await notesOf(event.id)).map(expectedLeaf);
-        expect(leaves.filter(({ e }) => e === expected[0]?.e)).toEqual(expected);
-      }
-    } finally {
-      await other.stop();
+    await using other = await service.another();
+    const events = await Promise.all(Array.from({ length: 4 }, () => pollWith(1)));
+    await inTransaction(service.deps.db, async (tx) => {
+      expect(await takeServiceSequencer(tx)).toBe(true);
+      const before = await log.note();
+      await sequenceServiceLog(other.deps);
+      expect(await log.note()).toBe(before);
+      // Who holds the log keeps no ballot and no seal waiting.
+      await vote(events[0] as TestEvent, 2);
+    });
+    await Promise.all(
+      [service, other, service, other, service, other, service, other].map(({ deps }) => sequenceServiceLog(deps)),
+    );
+    await sequenceServiceLog(service.deps);
+    const leaves = await leavesOf();
+    for (const event of events) {
+      const expected = (await notesOf(event.id)).map(expectedLeaf);
+      expect(leaves.filter(({ e }) => e === expected[0]?.e)).toEqual(expected);
     }
   });
 
@@ -135,33 +127,27 @@ describe('the log of the service', () => {
 });
 
 describe('a log of the service whose database', () => {
-  let own: TestService;
-  beforeAll(async () => {
-    own = await startTestService();
-  });
-  afterAll(() => own.stop());
-
   test('was set back or changed is not appended to: it would be a second history', async () => {
+    await using own = await startTestService();
     const owner = await own.account();
-    const event = await createTestEvent(own, owner);
-    const statement = (text: string) => own.deps.db.$client.query(text);
+    const event = await owner.event();
+    const sealAnother = async () => sealBallots(own, (await owner.event()).id, 1);
     await sealBallots(own, event.id, 1);
     await sequenceServiceLog(own.deps);
     const note = await new ServiceLogReader(own).note();
     expect((await new LogReader(own, event.id, owner.vote).get('checkpoint')).status).toBe(200);
-    const [frontier] = (await statement('SELECT frontier FROM service_log')).rows;
-    await createTestEvent(own, owner).then(({ id }) => sealBallots(own, id, 1));
+    const [{ frontier }] = await own.query('SELECT frontier FROM service_log');
+    await sealAnother();
     await sequenceServiceLog(own.deps);
     // As a restored backup would have it.
-    await own.query('UPDATE service_log SET size = 1, frontier = $1', [frontier.frontier]);
-    await statement('DELETE FROM service_log_leaves WHERE leaf_index > 0');
-    await statement('DELETE FROM service_checkpoints WHERE size > 1');
-    await createTestEvent(own, owner).then(({ id }) => sealBallots(own, id, 1));
+    await own.query('UPDATE service_log SET size = 1, frontier = $1', [frontier]);
+    await own.query('DELETE FROM service_log_leaves WHERE leaf_index > 0');
+    await own.query('DELETE FROM service_checkpoints WHERE size > 1');
+    await sealAnother();
     await expect(sequenceServiceLog(own.deps)).rejects.toThrow(ServiceLogSetBack);
     expect(await new ServiceLogReader(own).note()).toBe(note);
-    await statement("UPDATE service_checkpoints SET root_hash = sha256('')");
+    await own.query("UPDATE service_checkpoints SET root_hash = sha256('')");
     await expect(sequenceServiceLog(own.deps)).rejects.toThrow(ServiceLogSetBack);
-    const { rows } = await statement('SELECT count(*)::int AS waiting FROM checkpoint_queue');
-    expect(rows[0].waiting).toBeGreaterThan(0);
+    expect(await own.query('SELECT 1 FROM checkpoint_queue')).not.toEqual([]);
   });
 });

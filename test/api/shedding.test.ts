@@ -13,29 +13,15 @@ afterEach(() => vi.restoreAllMocks());
 
 const calls: Readonly<Record<Urgency, () => Promise<TestAnswer>>> = {
   read: () => account.get(`/voting-events/${event.id}`),
-  change: () =>
-    service.call(
-      'POST',
-      '/voting-events',
-      { title: 'New', type: 'poll' },
-      { ...{ key: account.write, headers: { 'Idempotency-Key': visitor() } } },
-    ),
-  cast: () => {
-    const votes = votesFor(event);
-    return account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
-  },
-  confirm: () => {
-    return account.page(event, 'ballot/confirm', { confirmationCode: 'K7QF-2M9X-T4BZ-8WPA-6HNC-3RVD-YE' });
-  },
+  change: () => account.post('/voting-events', { title: 'New', type: 'poll' }, { 'Idempotency-Key': visitor() }),
+  cast: () => account.page(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event) }),
+  confirm: () => account.page(event, 'ballot/confirm', { confirmationCode: 'K7QF-2M9X-T4BZ-8WPA-6HNC-3RVD-YE' }),
 };
 
 const isShed = ({ status, body, headers }: TestAnswer): boolean => {
   if (status !== 500) return false;
-  expect([body.error.code, body.error.details.reason, headers.get('retry-after')]).toEqual([
-    'internal',
-    'overloaded',
-    '1',
-  ]);
+  const { code, details } = body.error;
+  expect([code, details.reason, headers.get('retry-after')]).toEqual(['internal', 'overloaded', '1']);
   return true;
 };
 

@@ -4,7 +4,8 @@ import { paymentDeps } from '#src/fulfilments.ts';
 import type { ProviderName } from '#src/payment-providers/registered.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
-import { demand, PLURALITY, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/answers.ts';
+import { PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { decide } from '#test/harness/payments.ts';
 import { eventually, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
 import { startThirdProvider } from '#test/harness/third-provider.ts';
@@ -34,7 +35,7 @@ async function createPoll(): Promise<Poll> {
   const connection = { id, accountId: account.id, displayName: 'The third', country: 'FR' };
   const credentials = { secretKey };
   await connectBusiness(service.deps, { ...connection, provider: NAME, sandbox: false, test: true, credentials });
-  third.sendTo(`http://127.0.0.1:${service.port}/provider-webhooks/${NAME}/${id}`, secretKey);
+  third.sendTo(`${service.url}/provider-webhooks/${NAME}/${id}`, secretKey);
   const event = await account.event({ title: 'A paid poll' }, PLURALITY, true, async (eventId) => {
     const target = `/voting-events/${eventId}`;
     demand(await account.put(`${target}/payment-business`, { paymentBusinessId: id }), 200);
@@ -46,19 +47,14 @@ async function createPoll(): Promise<Poll> {
 const post = ({ account, event }: Poll, path: string, body: object) => account.page(event, `ballot/${path}`, body);
 
 async function begin(poll: Poll, visitorId = visitor()) {
-  const [position] = poll.event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
   // It needs neither an e-mail address nor an address to come back to.
-  const data = demand(await post(poll, 'cast', { visitorId, votes }), 402);
+  const data = demand(await post(poll, 'cast', { visitorId, votes: votesFor(poll.event) }), 402);
   expect(data).toMatchObject({ provider: NAME, amount: 7, currency: 'eur' });
   expect(data[NAME]).toEqual({ checkoutUrl: expect.stringContaining(third.url), order: expect.any(String) });
   return { attempt: String(data.paymentAttemptId), url: String(data[NAME].checkoutUrl) };
 }
 
-const paymentsOf = async ({ account, event }: Poll) => {
-  const target = `/voting-events/${event.id}/payments`;
-  return await account.show(target);
-};
+const paymentsOf = ({ account, event }: Poll) => account.of(event).show('/payments');
 
 test('a provider that is registered by one line takes a vote from the first call to the confirmation', async () => {
   const poll = await createPoll();
@@ -102,7 +98,6 @@ test('its second payment of one visitor goes back, and what its merchant gives b
 
 test('a price that it does not take is refused by its own rules', async () => {
   const { account, event } = await createPoll();
-  const patch = { payments: { payToVote: { amountMinor: 750, currency: 'eur' } } };
-  const answer = await account.patch(`/voting-events/${event.id}`, patch);
+  const answer = await account.of(event).patch('', { payments: { payToVote: { amountMinor: 750, currency: 'eur' } } });
   expect([answer.status, JSON.stringify(answer.body)]).toEqual([422, expect.stringContaining('multiple of 100')]);
 });

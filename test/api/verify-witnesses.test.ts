@@ -17,9 +17,7 @@ const two = await use(startWitness('two.example', logKey));
 const service = await useService({ worker: false, witnesses: `${one.setting},${two.setting}` });
 const account = await service.account();
 
-async function vote(event: TestEvent): Promise<void> {
-  await account.votePoll(event, votesFor(event));
-}
+const vote = (event: TestEvent) => account.votePoll(event, votesFor(event));
 
 async function finishedPoll(): Promise<TestEvent> {
   const settings = { ballot: { opening: 'public' }, results: { visibility: 'live' } };
@@ -55,13 +53,13 @@ type Answer = Record<string, unknown> & {
 };
 
 /** The verifier, through somebody who changes what the service says of its own log. */
-async function through(event: TestEvent, change: (answer: Answer) => Answer, quorum = 2) {
-  const honest = readOverHttp(`http://127.0.0.1:${service.port}`, account.vote);
+async function through(event: TestEvent, change: (answer: Answer) => Partial<Answer>, quorum = 2) {
+  const honest = readOverHttp(service.url, account.vote);
   const read: Read = async (address, most) => {
     const reply = await honest(address, most);
     if (!address.endsWith('/log/inclusion')) return reply;
     const { data } = JSON.parse(reply.bytes.toString());
-    return { ...reply, bytes: Buffer.from(JSON.stringify({ data: change(data) })) };
+    return { ...reply, bytes: Buffer.from(JSON.stringify({ data: { ...data, ...change(data) } })) };
   };
   const keys = [one, two].map(({ verifierKey }) => readWitnessKey(verifierKey));
   return verifyLog({ read, event: event.id, witnesses: { keys, quorum } });
@@ -121,68 +119,47 @@ describe('the verifier that is given witnesses', () => {
     const event = await finishedPoll();
     await finishedPoll();
     await record();
-    expect((await through(event, (answer) => answer)).verified).toBe('yes');
+    expect((await through(event, () => ({}))).verified).toBe('yes');
     const head = (answer: Answer) => openCheckpoint(answer.checkpoint, service.deps.logKey);
     const { serviceLog, logKey } = service.deps;
     const other = Buffer.alloc(32, 7);
     const flip = (hash: string): string =>
       Buffer.from(Buffer.from(hash, 'base64').map((byte) => byte ^ 1)).toString('base64');
-    const lines = (note: string): string =>
-      note
-        .slice(note.lastIndexOf('\n\n') + 2)
-        .split('\n')
-        .slice(1)
-        .join('\n');
-    const lies: Readonly<Record<string, (answer: Answer) => Answer>> = {
-      'a second history': (answer) => ({
-        ...answer,
-        checkpoint: signCheckpoint({ ...head(answer), rootHash: other }, logKey),
+    // Without the first of its signatures.
+    const lines = (note: string): string => note.slice(note.indexOf('\n', note.lastIndexOf('\n\n') + 2) + 1);
+    const forged = (answer: Answer, change: Partial<ReturnType<typeof head>>) => ({
+      checkpoint: signCheckpoint({ ...head(answer), ...change }, logKey),
+    });
+    const said = ({ serviceCheckpoint }: Answer, words: RegExp | string, others: string) => ({
+      serviceCheckpoint: serviceCheckpoint.replace(words, others),
+    });
+    const lies: Readonly<Record<string, (answer: Answer) => Partial<Answer>>> = {
+      'a second history': (answer) => forged(answer, { rootHash: other }),
+      'the head of another event': (answer) => forged(answer, { origin: logOrigin(logKey.name, 'evt_other') }),
+      'a longer head': (answer) => forged(answer, { size: head(answer).size + 1 }),
+      'another place': ({ index }) => ({ index: index + 1 }),
+      'no place': () => ({ index: -1 }),
+      'another proof': ({ hashes }) => ({ hashes: hashes.map(flip) }),
+      'a shorter proof': ({ hashes }) => ({ hashes: hashes.slice(1) }),
+      'a longer proof': ({ hashes }) => ({ hashes: [...hashes, other.toString('base64')] }),
+      'an endless proof': () => ({ hashes: Array(64).fill(other.toString('base64')) }),
+      'a head of another log': ({ checkpoint }) => ({ serviceCheckpoint: checkpoint }),
+      'a head that was signed by nobody': (answer) => said(answer, /\n\n— \S+ \S+\n/, '\n\n'),
+      'cosignatures of another head': ({ serviceCheckpoint }) => ({
+        serviceCheckpoint: `${signHead({ origin: serviceLog.signer.name, size: 99, rootHash: other }, serviceLog.signer)}${lines(serviceCheckpoint)}`,
       }),
-      'the head of another event': (answer) => ({
-        ...answer,
-        checkpoint: signCheckpoint({ ...head(answer), origin: logOrigin(logKey.name, 'evt_other') }, logKey),
-      }),
-      'a longer head': (answer) => ({
-        ...answer,
-        checkpoint: signCheckpoint({ ...head(answer), size: head(answer).size + 1 }, logKey),
-      }),
-      'another place': (answer) => ({ ...answer, index: answer.index + 1 }),
-      'no place': (answer) => ({ ...answer, index: -1 }),
-      'another proof': (answer) => ({ ...answer, hashes: answer.hashes.map(flip) }),
-      'a shorter proof': (answer) => ({ ...answer, hashes: answer.hashes.slice(1) }),
-      'a longer proof': (answer) => ({ ...answer, hashes: [...answer.hashes, other.toString('base64')] }),
-      'an endless proof': (answer) => ({
-        ...answer,
-        hashes: Array.from({ length: 64 }, () => other.toString('base64')),
-      }),
-      'a head of another log': (answer) => ({ ...answer, serviceCheckpoint: answer.checkpoint }),
-      'a head that was signed by nobody': (answer) => ({
-        ...answer,
-        serviceCheckpoint: answer.serviceCheckpoint.replace(/\n\n— \S+ \S+\n/, '\n\n'),
-      }),
-      'cosignatures of another head': (answer) => ({
-        ...answer,
-        serviceCheckpoint: `${signHead({ origin: serviceLog.signer.name, size: 99, rootHash: other }, serviceLog.signer)}${lines(answer.serviceCheckpoint)}`,
-      }),
-      'a false cosignature': (answer) => ({
-        ...answer,
-        serviceCheckpoint: answer.serviceCheckpoint.replace(
-          /(— one\.example \S{20})(\S)/,
-          (_, before, last) => `${before}${last === 'A' ? 'B' : 'A'}`,
-        ),
-      }),
+      'a false cosignature': (answer) => {
+        const [, begin = '', last] = /(— one\.example \S{20})(\S)/.exec(answer.serviceCheckpoint) ?? [];
+        return said(answer, `${begin}${last}`, `${begin}${last === 'A' ? 'B' : 'A'}`);
+      },
     };
     for (const [name, lie] of Object.entries(lies))
       expect([name, (await through(event, lie, 1)).verified]).toEqual([name, 'no']);
-    const bare = (answer: Answer) => ({
-      ...answer,
-      serviceCheckpoint: answer.serviceCheckpoint.replace(/— one\.example \S+\n/, ''),
-    });
-    expect([(await through(event, bare, 1)).verified, (await through(event, bare, 2)).verified]).toEqual([
-      'yes',
-      'partial',
-    ]);
-    const nothing = (_answer: Answer) => ({}) as Answer;
+    const bare = (answer: Answer) => said(answer, /— one\.example \S+\n/, '');
+    expect((await through(event, bare, 1)).verified).toBe('yes');
+    expect((await through(event, bare, 2)).verified).toBe('partial');
+    // No field of the answer is there.
+    const nothing = (answer: Answer) => Object.fromEntries(Object.keys(answer).map((name) => [name, undefined]));
     expect((await through(event, nothing)).verified).toBe('partial');
   });
 
@@ -198,9 +175,8 @@ describe('the verifier that is given witnesses', () => {
     expect(before).toMatchObject({ code: 0, report: { verified: 'yes' } });
     expect(before.report.checks.map(({ name }: Checked) => name)).toContain('one history');
     // As the operator signs for somebody else: two leaves, where this log never had a head.
-    const rows = await service.query<{ size: string }>('SELECT size FROM log_checkpoints WHERE voting_event_id = $1', [
-      event.id,
-    ]);
+    const signed = 'SELECT size FROM log_checkpoints WHERE voting_event_id = $1';
+    const rows = await service.query<{ size: string }>(signed, [event.id]);
     const size = [2, 3].find((free) => !rows.some((row) => Number(row.size) === free));
     const origin = logOrigin(service.deps.logKey.name, event.id);
     const second = { origin, size: size ?? 0, rootHash: Buffer.alloc(32, 5), confirmed: 0 };
@@ -218,19 +194,9 @@ describe('the verifier that is given witnesses', () => {
     const event = await finishedPoll();
     const logKey = service.deps.serviceLog.signer.verifierKey;
     const key = one.verifierKey;
-    for (const words of [
-      ...[
-        ['--witness', 'nonsense'],
-        ['--witness', logKey],
-        ['--witness', key, '--witness', key],
-        ['--quorum', '1'],
-      ],
-      ...[
-        [...both(), '--quorum', '3'],
-        [...both(), '--quorum', '0'],
-        [...both(), '--quorum', 'all'],
-      ],
-    ])
+    const witnesses = [['nonsense'], [logKey], [key, '--witness', key]].map((words) => ['--witness', ...words]);
+    const quorums = ['3', '0', 'all'].map((quorum) => [...both(), '--quorum', quorum]);
+    for (const words of [...witnesses, ['--quorum', '1'], ...quorums])
       expect([words, (await verify(event, ...words)).code]).toEqual([words, 2]);
   });
 });
