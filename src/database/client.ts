@@ -24,10 +24,10 @@ export interface ConnectOptions {
   /** Time limit for getting a connection; the limit of a request (`databaseConnectMs`) by default. */
   readonly connectMs?: number;
   /** The set in which the pool keeps its connections. Pools that `setSilent` cuts together share one set. */
-  readonly connections?: Set<pg.PoolClient>;
+  readonly connections?: Set<pg.ClientBase>;
 }
 
-const connectionsOf = new WeakMap<pg.Pool, Set<pg.PoolClient>>();
+const connectionsOf = new WeakMap<pg.Pool, Set<pg.ClientBase>>();
 
 // The driver returns int8 as text. Columns of Drizzle tables convert it: to bigint if values may pass 2^53, else to number.
 // In raw SQL it stays text, and the caller converts it.
@@ -38,6 +38,7 @@ export const connectDatabase = (options: ConnectOptions): Database =>
 
 /** Opens a pool. Every client gets an error listener, because an unhandled error of an idle connection would end the process. */
 export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) => FairPool): Database {
+  const { connections = new Set() } = options;
   const pool = open({
     connectionString: options.url,
     max: options.maxConnections,
@@ -49,8 +50,11 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
     lock_timeout: TIME_LIMITS.databaseLockMs,
     idle_in_transaction_session_timeout: TIME_LIMITS.databaseIdleInTransactionMs,
     application_name: 'voting-service',
-    verify: (client, done) => {
-      requireSchemaNumber(client).then(() => done(), done);
+    // With `verify` instead, pg-pool never releases a connection whose caller gives up during that check.
+    onConnect: (client) => {
+      connections.add(client);
+      client.once('end', () => connections.delete(client));
+      return requireSchemaNumber(client);
     },
   });
   // Lost connections of an ending pool are not logged: the server may stop at the same time.
@@ -58,13 +62,8 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
     if (!pool.ending) options.log.warn({ fault: summariseFault(fault) }, words);
   };
   pool.on('error', (fault) => warn(fault, 'an idle database connection was lost'));
-  const { connections = new Set() } = options;
   connectionsOf.set(pool, connections);
-  pool.on('remove', (client) => connections.delete(client));
-  pool.on('connect', (client) => {
-    connections.add(client);
-    client.on('error', (fault) => warn(fault, 'a database connection was lost'));
-  });
+  pool.on('connect', (client) => client.on('error', (fault) => warn(fault, 'a database connection was lost')));
   return drizzle(pool);
 }
 

@@ -125,7 +125,7 @@ async function waitFor(client: pg.PoolClient, writer: Position): Promise<void> {
 
 /** A pool for reads: of the standby if `readUrl` is set, otherwise of the primary. Never use it for writes. */
 export function connectReads(given: ConnectOptions, readUrl: string | undefined): Database {
-  const options = { ...given, connections: new Set<pg.PoolClient>() };
+  const options = { ...given, connections: new Set<pg.ClientBase>() };
   const writer = connectDatabase(options);
   if (readUrl === undefined) return writer;
   return makePool(

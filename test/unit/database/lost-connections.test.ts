@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { connectDatabase, type Database } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
+import { withClient } from '#test/harness/empty-database.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { untilTrue } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { useDatabase } from '#test/harness/use.ts';
 
 const database = await useDatabase();
@@ -37,4 +38,20 @@ test('a server that stops while the pool ends is no loss', async () => {
   for (const client of clients) client.emit('error', new Error('terminating connection due to administrator command'));
   await ended;
   expect(logged()).toBe(0);
+});
+
+test('a connection whose caller gave up while it was made is given back to the pool', async () => {
+  const log = createLog('silent');
+  const { $client: pool } = connectDatabase({ url: database.url, log, maxConnections: 2, connectMs: 500 });
+  // Callers that find an idle connection wait for their turn: one gets it, for the other one a new one is made.
+  (await eventually(() => pool.connect().catch(() => undefined))).release();
+  await withClient(database.url, async (client) => {
+    await client.query('BEGIN; LOCK TABLE schema_number IN ACCESS EXCLUSIVE MODE');
+    const both = await Promise.allSettled([pool.connect(), pool.connect()]);
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    await client.query('COMMIT');
+    for (const one of both) if (one.status === 'fulfilled') one.value.release();
+  });
+  await untilTrue(() => pool.totalCount === 2 && pool.idleCount === 2, 2_000);
+  await pool.end();
 });
