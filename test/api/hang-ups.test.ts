@@ -1,7 +1,6 @@
-import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { WITH_CONSOLE } from '#test/harness/console.ts';
-import { sendRaw } from '#test/harness/raw-http.ts';
+import { hangUp, sendRaw } from '#test/harness/raw-http.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
 
 // A table that no buffer between service and client holds as a whole.
@@ -25,27 +24,6 @@ function send(method: string, path: string, body: unknown): string {
   const text = JSON.stringify(body);
   const head = `Host: x\r\nAuthorization: Bearer ${account.write}\r\nContent-Type: application/json`;
   return `${method} ${path} HTTP/1.1\r\n${head}\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
-}
-
-/** Sends bytes and hangs up once so many bytes of the answer have come; at once for 0. */
-function hangUp(bytes: string, after: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const socket: Socket = connect({ port: service.port, host: '127.0.0.1' });
-  let came = 0;
-  // A peer that reads no further lets the answer wait within the service.
-  const leave = (): void => void socket.pause().resetAndDestroy();
-  socket.on('connect', () => socket.write(bytes, () => void (after === 0 && leave())));
-  socket.on('data', (chunk: Buffer) => {
-    came += chunk.length;
-    if (came >= after) leave();
-  });
-  // Nothing more comes where the answer is shorter, or has no end.
-  socket.setTimeout(300, leave);
-  socket
-    .on('end', leave)
-    .on('error', leave)
-    .on('close', () => resolve());
-  return promise;
 }
 
 const held = () => Object.entries(service.deps.leases).map(([kind, leases]) => [kind, leases.held]);
@@ -73,9 +51,9 @@ const KINDS: readonly [string, () => string | Promise<string>][] = [
 
 test.each(KINDS)('%s gives back what it took, at whichever byte its client hangs up', async (_, make) => {
   const bytes = await make();
-  for (let sent = 1; sent < bytes.length; sent += 17) await hangUp(bytes.slice(0, sent), 0);
+  for (let sent = 1; sent < bytes.length; sent += 17) await hangUp(service.port, bytes.slice(0, sent), 0);
   for (const after of [0, 0, 0, 1, 1, 500, 1_000, 70_000, 1_000_000, 4_000_000])
-    await Promise.all([hangUp(bytes, after), hangUp(bytes, after)]);
+    await Promise.all([hangUp(service.port, bytes, after), hangUp(service.port, bytes, after)]);
   await allBack();
   expect(held()).toEqual(nothing());
   expect((await account.get(`${base}/stats`)).status).toBe(200);

@@ -1,13 +1,15 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { runCommand, runVerifier } from '#test/harness/started-service.ts';
 import { eventually, patiently } from '#test/harness/test-service.ts';
 import { findMisplacedMoney } from '#test/money/where-money-is.ts';
 import type { Acknowledged } from './people.ts';
-import type { Chaos } from './world.ts';
+import type { Chaos, Place } from './world.ts';
 
 /** A client that repeats its request as the API reference says gets an answer within this time of the last fault. */
 const MOST_UNANSWERED_MS = 10_000;
-const SETTLES_MS = 90_000;
+export const SETTLES_MS = 90_000;
+const LOOK_EVERY_MS = 250;
 
 export interface Interval {
   readonly from: number;
@@ -26,25 +28,52 @@ function judgePatience({ asked, amiss }: Chaos, faults: readonly Interval[]): nu
   return Math.round(longest);
 }
 
+/** Asks every process all the time whether it is well, as a client that repeats its request until it is. @returns what ends it */
+export function watchHealth({ places, asked }: Chaos): () => Promise<void> {
+  let going = true;
+  async function watch({ port }: Place): Promise<void> {
+    while (going) {
+      const beganAt = performance.now();
+      let last = '';
+      for (let tries = 1; ; tries += 1) {
+        const answer = await fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(5_000) }).catch(
+          () => undefined,
+        );
+        const { data } = ((await answer?.json()) ?? {}) as { data?: { checks: Readonly<Record<string, string>> } };
+        const isWell = answer?.status === 200 && data?.checks['worker'] === 'ok';
+        if (isWell) asked.push({ what: 'GET /health', beganAt, answeredAt: performance.now(), tries, last });
+        else last = JSON.stringify(data);
+        await delay(LOOK_EVERY_MS);
+        if (isWell) break;
+      }
+    }
+  }
+  const watches = Promise.all(places.map(watch));
+  return async () => {
+    going = false;
+    await watches;
+  };
+}
+
 async function countVotes({ account }: Chaos, event: TestEvent): Promise<ReadonlyMap<string, number>> {
   const { positions } = demand(await patiently(() => account.get(`/voting-events/${event.id}/results`)), 200);
   const [{ candidates }] = positions as [{ candidates: readonly { id: string; votesWon: number }[] }];
   return new Map(candidates.map(({ id, votesWon }) => [id, votesWon]));
 }
 
-async function judgeVotes(chaos: Chaos, { votes }: Acknowledged): Promise<void> {
-  const { amiss, ports, account, paid } = chaos;
-  for (const event of [chaos.poll, chaos.election]) {
+async function judgeVotes(chaos: Chaos, { votes, elections }: Acknowledged): Promise<void> {
+  const { amiss, places, account, settings, root } = chaos;
+  for (const event of [chaos.poll, chaos.election, ...elections]) {
     const counted = await countVotes(chaos, event);
     for (const [id, count] of counted)
       if (count !== (votes.get(id) ?? 0))
         amiss.push(`${id}: ${votes.get(id) ?? 0} votes acknowledged, ${count} counted`);
-    const settings = { DATABASE_URL: paid.service.databaseUrl, SECRET_KEY: paid.service.secretKey };
-    const folders = { DATA_DIR: chaos.serverFolder, BALLOT_KEYS_DIR: chaos.ballotKeysDir, BASE_URL: chaos.baseUrl };
-    const recount = await runCommand(['recount', '--event', event.id], { ...settings, ...folders });
+  }
+  for (const event of [chaos.poll, chaos.election]) {
+    const recount = await runCommand(['recount', '--event', event.id], settings, root);
     if (recount.code !== 0) amiss.push(`the recount of ${event.id} ends with ${recount.code}: ${recount.stdout}`);
     // Of an open event some checks have nothing to look at yet.
-    const { report } = await runVerifier(ports[0] ?? 0, event.id, account.vote);
+    const { report } = await runVerifier(places[0]?.port ?? 0, event.id, account.vote);
     const checks: readonly { status: string }[] = report?.checks ?? [{ status: 'failed' }];
     const failed = checks.filter(({ status }) => status === 'failed');
     if (failed.length > 0) amiss.push(`the verifier says of ${event.id}: ${JSON.stringify(failed)}`);
@@ -58,14 +87,14 @@ async function judgeArrived(chaos: Chaos, what: string, missing: () => number): 
 }
 
 /** Each added voter has one message, which may arrive several times; the last message of an event names all its ballots. */
-async function judgeMessages(chaos: Chaos, { added, votes }: Acknowledged): Promise<void> {
+async function judgeMessages(chaos: Chaos, { added, votes, elections }: Acknowledged): Promise<void> {
   const bodies = () => chaos.receiver.received.map(({ body }) => JSON.parse(body));
   const ofVoters = () => bodies().filter(({ type }) => type === 'voter.created');
   const named = () => new Set(ofVoters().map(({ data }) => data.email));
   await judgeArrived(chaos, 'webhooks of voters', () => added.filter((email) => !named().has(email)).length);
   const messages = new Set(ofVoters().map(({ id }) => id)).size;
   if (messages > added.length) chaos.amiss.push(`${messages} messages of ${added.length} voters`);
-  for (const { id, positions } of [chaos.poll, chaos.election]) {
+  for (const { id, positions } of [chaos.poll, chaos.election, ...elections]) {
     const confirmed = (positions[0]?.candidates ?? []).reduce((sum, one) => sum + (votes.get(one) ?? 0), 0);
     const last = () =>
       bodies().filter(({ type, votingEventId }) => type === 'ballot.confirmed' && votingEventId === id);
@@ -74,20 +103,38 @@ async function judgeMessages(chaos: Chaos, { added, votes }: Acknowledged): Prom
   }
 }
 
+/** Claims of keys whose process lives, and transactions that nobody ends. */
+const LEFT = `SELECT (SELECT count(*)::int FROM idempotency_keys WHERE status IS NULL AND NOT is_claim_abandoned(claim)) AS claims,
+  (SELECT count(*)::int FROM pg_stat_activity WHERE state LIKE 'idle in transaction%' AND datname = current_database()) AS transactions`;
+
+/** Once all have their answers, nothing is held for any of them: each figure is seen at 0, beside what jobs do. */
+async function judgeHeld({ amiss, places, merchant }: Chaos): Promise<void> {
+  let left: readonly string[] | undefined;
+  const look = async (): Promise<true | undefined> => {
+    const lists = await Promise.all(places.map(async ({ running }) => (await running?.held()) ?? { processes: -1 }));
+    const { rows } = await merchant.query(LEFT);
+    const held = [...lists, ...rows].flatMap((list: object, at) =>
+      Object.entries(list).flatMap(([kind, count]) => (count === 0 ? [] : `${at}: ${kind}`)),
+    );
+    left = left === undefined ? held : left.filter((one) => held.includes(one));
+    return left.length === 0 ? true : undefined;
+  };
+  await eventually(look, MOST_UNANSWERED_MS).catch(() =>
+    amiss.push(`still held 10 s after the last request: ${left?.join(', ')}`),
+  );
+}
+
 /** Holds everything that was acknowledged against what is there. @returns the longest wait without a fault, ms */
 export async function judge(chaos: Chaos, done: Acknowledged, faults: readonly Interval[]): Promise<number> {
-  const { amiss, ports, account, merchant, shops } = chaos;
-  for (const port of ports) {
-    const health = async () => (await fetch(`http://127.0.0.1:${port}/health`)).status;
-    await eventually(async () => ((await health()) === 200 ? true : undefined), MOST_UNANSWERED_MS).catch(() =>
-      amiss.push('a process is not well 10 s after the last fault'),
-    );
-  }
+  const { amiss, account, merchant, shops } = chaos;
+  await judgeHeld(chaos);
   await judgeVotes(chaos, done);
-  const path = `/voting-events/${chaos.roll.id}/stats`;
-  const { voters } = demand(await patiently(() => account.get(path)), 200);
-  if (voters.total !== done.added.length)
-    amiss.push(`${done.added.length} voters were added, ${voters.total} are there`);
+  let total = 0;
+  for (const { id } of [chaos.roll, ...done.elections]) {
+    const { voters } = demand(await patiently(() => account.get(`/voting-events/${id}/stats`)), 200);
+    total += voters.total;
+  }
+  if (total !== done.added.length) amiss.push(`${done.added.length} voters were added, ${total} are there`);
   await judgeMessages(chaos, done);
   const addressed = () => new Set(chaos.mails.taken.map(({ to }) => to));
   await judgeArrived(chaos, 'keys by mail', () => done.mailed.filter((email) => !addressed().has(email)).length);

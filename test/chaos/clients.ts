@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Chaos } from './world.ts';
+import { hangUp } from '#test/harness/raw-http.ts';
+import { type Chaos, note } from './world.ts';
 
 /** How long a client waits for an answer before it takes the process for dead. */
 const PATIENCE_MS = 5_000;
 const CLOSED_PAUSE_MS = 200;
+/** More than the longest answer has. */
+const ANSWER_BYTES = 4_000;
+
+/** What was asked for was refused, which is amiss. */
+export class Refused extends Error {}
 
 export interface Answer {
   readonly status: number;
@@ -56,18 +62,22 @@ export class Client {
 
   /** @returns in words why it is to be sent again, after the wait that is asked for */
   async #once(method: string, path: string, idempotencyKey: string, body: unknown): Promise<Answer | string> {
-    const { ports } = this.#chaos;
-    const port = ports[this.#turn % ports.length];
+    const { places, dice } = this.#chaos;
+    const port = places[this.#turn % places.length]?.port ?? 0;
+    const headers = {
+      Authorization: `Bearer ${this.#key}`,
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(method === 'GET' ? {} : { 'Idempotency-Key': idempotencyKey }),
+    };
+    const text = body === undefined ? '' : JSON.stringify(body);
+    if (dice(100) < this.#chaos.hangUps) {
+      await this.#hangUp(port, method, path, headers, text);
+      return 'hung up';
+    }
     try {
       const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
-        method,
-        headers: {
-          Authorization: `Bearer ${this.#key}`,
-          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-          ...(method === 'GET' ? {} : { 'Idempotency-Key': idempotencyKey }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(PATIENCE_MS),
+        ...{ method, headers, signal: AbortSignal.timeout(PATIENCE_MS) },
+        ...(body === undefined ? {} : { body: text }),
       });
       const json = (await answer.json()) as { data?: unknown; error?: { details?: { reason?: string } } };
       const again = answer.headers.get('retry-after');
@@ -83,11 +93,28 @@ export class Client {
     }
   }
 
-  /** What is sent must be answered so. @returns the data of the answer; undefined where it was answered otherwise, which is amiss */
+  /** Goes away at any byte of the request, or of its answer, and comes back soon, to the same process or the next one. */
+  async #hangUp(port: number, method: string, path: string, headers: object, body: string): Promise<void> {
+    const { dice } = this.#chaos;
+    const lines = Object.entries({ Host: 'x', ...headers, 'Content-Length': Buffer.byteLength(body) });
+    const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    const bytes = `${method} ${path} HTTP/1.1\r\n${head}\r\n${body}`;
+    const isEarly = dice(3) === 0;
+    note(this.#chaos, isEarly ? 'a client hangs up within its request' : 'a client hangs up on its answer');
+    await hangUp(
+      port,
+      isEarly ? bytes.slice(0, dice(bytes.length)) : bytes,
+      isEarly ? 0 : dice(3) * dice(ANSWER_BYTES),
+    );
+    this.#turn += dice(2);
+    await delay(dice(CLOSED_PAUSE_MS));
+  }
+
+  /** What is sent must be answered so. @returns the data of the answer @throws Refused where it was answered otherwise */
   async must(status: number, method: string, path: string, body?: unknown): Promise<Answer['data']> {
     const answer = await this.send(method, path, body);
     if (answer.status === status) return answer.data;
     this.#chaos.amiss.push(`${method} ${path}: ${answer.status} ${answer.reason}, where ${status} was right`);
-    return undefined;
+    throw new Refused();
   }
 }

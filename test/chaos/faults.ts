@@ -1,9 +1,11 @@
-import { readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NO_FAULTS } from '#sandbox/faults.ts';
-import type { Chaos } from './world.ts';
+import { MARKER } from '#src/voting-events/key-places.ts';
+import { hasFaketime } from '#test/harness/faketime.ts';
+import { type Chaos, note, type Place } from './world.ts';
 
 type Dice = (below: number) => number;
 
@@ -17,27 +19,79 @@ const anyOf = <T>(dice: Dice, list: readonly T[]): T => {
   return one;
 };
 
+/** `/health` says so much later than something happened, at the latest. */
+const SEEN_MS = 3_000;
+
+/** For a while `/health` of a place must not say what is false by then. */
+async function whileHealthSees(
+  { amiss }: Chaos,
+  { port, running }: Place,
+  dice: Dice,
+  isLie: (checks: { database: string; worker: string }) => boolean,
+): Promise<void> {
+  await shortly(dice);
+  await delay(SEEN_MS);
+  const answer = await fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(2_000) }).catch(
+    () => undefined,
+  );
+  if (answer === undefined || running === undefined) return;
+  const { data } = (await answer.json()) as { data: { checks: { database: string; worker: string } } };
+  if (isLie(data.checks)) amiss.push(`/health says ${JSON.stringify(data.checks)}`);
+}
+
 /** Something of one process's way to the database, for a while. */
 const ofProxy =
   (spoil: 'silent' | 'deaf' | 'away'): Fault =>
-  async ({ proxies }, dice) => {
-    const proxy = anyOf(dice, proxies);
+  async (chaos, dice) => {
+    const place = anyOf(dice, chaos.places);
+    const { database: proxy } = place;
     proxy[spoil] = true;
     if (spoil === 'away') proxy.cut();
-    await shortly(dice);
+    // Another fault may have put it right.
+    await whileHealthSees(chaos, place, dice, ({ database }) => proxy[spoil] && database === 'ok');
     proxy[spoil] = false;
     // What was swallowed meanwhile is gone for good: such a connection ends, as one behind a router that lost it.
     proxy.cut();
   };
 
-async function end(chaos: Chaos, place: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-  const one = chaos.processes[place];
+async function end(place: Place, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  const one = place.running;
   if (one === undefined) return;
-  chaos.processes[place] = undefined;
+  place.running = undefined;
   if (signal === 'SIGKILL') await one.kill();
   // Beside another fault it may have to break off what it waits for, and says so by its exit status.
   else await one.stop();
 }
+
+/** A process ends at a step that it sends to the database or to a provider of payments: before that arrives, or once it is done. */
+const STEPS: Readonly<Record<string, { readonly to: 'database' | 'provider'; readonly what: RegExp }>> = {
+  'a commit': { to: 'database', what: /\bcommit\b/i },
+  'a cast': { to: 'database', what: /cast_ballots/ },
+  'a confirm': { to: 'database', what: /confirm_ballots/ },
+  'a claim': { to: 'database', what: /claim_requests/ },
+  'a payment': { to: 'database', what: /payment_attempts/ },
+  voters: { to: 'database', what: /into "?voters"?/i },
+  'a job': { to: 'database', what: /jobs/ },
+  'a webhook': { to: 'database', what: /webhook_/ },
+  'the log': { to: 'database', what: /ballot_log/ },
+  'a key of ballots': { to: 'database', what: /ballot_keys/ },
+  'a call of a provider': { to: 'provider', what: /HTTP/ },
+};
+/** A step that does not come within this time is not waited for. */
+const STEP_MS = 6_000;
+
+/** How long an old process may take to end once it is replaced. */
+const REPLACED_MS = 25_000;
+
+/** What stands where a folder was. */
+const INSTEAD: Readonly<Record<string, (folder: string) => void>> = {
+  nothing: () => undefined,
+  'an empty folder': (folder) => mkdirSync(folder),
+  'another disk': (folder) => {
+    mkdirSync(folder);
+    writeFileSync(path.join(folder, MARKER), 'of-another\n');
+  },
+};
 
 const LOCKED = [
   'jobs',
@@ -51,28 +105,81 @@ const LOCKED = [
 
 export const FAULTS: Readonly<Record<string, Fault>> = {
   async 'a process is killed'(chaos, dice) {
-    const place = dice(2);
-    await end(chaos, place, 'SIGKILL');
+    const place = anyOf(dice, chaos.places);
+    await end(place, 'SIGKILL');
     await shortly(dice);
     await chaos.start(place);
   },
   async 'both processes are killed'(chaos, dice) {
-    await Promise.all([end(chaos, 0, 'SIGKILL'), end(chaos, 1, 'SIGKILL')]);
+    await Promise.all(chaos.places.map((place) => end(place, 'SIGKILL')));
     await shortly(dice);
-    await Promise.all([chaos.start(0), chaos.start(1)]);
+    await Promise.all(chaos.places.map(chaos.start));
   },
-  async 'a process is asked to stop'(chaos, dice) {
-    const place = dice(2);
-    await end(chaos, place, 'SIGTERM');
+  async 'a process is killed at a step'(chaos, dice) {
+    const place = anyOf(dice, chaos.places);
+    const step = anyOf(dice, Object.keys(STEPS));
+    const isBefore = dice(2) === 0;
+    const { to = 'database', what } = STEPS[step] ?? {};
+    const lines = [place.database, place.provider];
+    const reached = Promise.withResolvers<'reached'>();
+    let left = 1 + dice(to === 'provider' ? 2 : 8);
+    place[to].onSent = (bytes) => {
+      if (what?.test(bytes.toString('latin1')) !== true) return;
+      left -= 1;
+      if (left !== 0) return;
+      for (const line of lines) Object.assign(line, { deaf: true, silent: isBefore });
+      // What was sent is done meanwhile, and its answer is not seen.
+      setTimeout(() => reached.resolve('reached'), isBefore ? 0 : 100);
+    };
+    const how = await Promise.race([reached.promise, delay(STEP_MS)]);
+    place[to].onSent = undefined;
+    await end(place, 'SIGKILL');
+    for (const line of lines) {
+      Object.assign(line, { deaf: false, silent: false });
+      line.cut();
+    }
+    note(chaos, how === undefined ? `no step came: ${step}` : `killed ${isBefore ? 'before' : 'after'} ${step}`);
     await shortly(dice);
     await chaos.start(place);
   },
-  async 'a process stands still'({ processes }, dice) {
+  async 'a process is asked to stop'(chaos, dice) {
+    const place = anyOf(dice, chaos.places);
+    await end(place, 'SIGTERM');
+    await shortly(dice);
+    await chaos.start(place);
+  },
+  async 'a process stands still'({ places }, dice) {
     // It may be gone, by another fault.
-    const one = processes[dice(2)];
+    const one = anyOf(dice, places).running;
     one?.child.kill('SIGSTOP');
     await shortly(dice);
     one?.child.kill('SIGCONT');
+  },
+  async 'a newer release takes over'(chaos) {
+    const replaced = chaos.places.flatMap(({ running }) => running ?? []);
+    for (const place of chaos.places) place.running = undefined;
+    await chaos.upgrade();
+    for (const one of replaced) {
+      const code = await Promise.race([one.exited, delay(REPLACED_MS, 'does not end' as const, { ref: false })]);
+      // Another fault may have killed it.
+      if (code === 1 || one.child.signalCode !== null) continue;
+      chaos.amiss.push(`a process that is replaced: ${code}`);
+      await one.kill();
+    }
+    await Promise.all(chaos.places.map(chaos.start));
+  },
+  async 'a clock jumps'(chaos, dice) {
+    const place = anyOf(
+      dice,
+      chaos.places.filter(({ clock }) => clock !== undefined),
+    );
+    const offset = anyOf(dice, ['+30m', '-30m', '+4s', '-4s']);
+    note(chaos, `a clock jumps by ${offset}`);
+    place.clock?.step(offset);
+    const { running } = place;
+    const isSame = () => place.running === running && place.running !== undefined;
+    await whileHealthSees(chaos, place, dice, ({ worker }) => isSame() && offset.endsWith('m') && worker === 'ok');
+    place.clock?.step('+0s');
   },
   async 'the server of the database is killed'({ serverFolder, paid }) {
     const file = path.join(serverFolder, 'postgres/cluster/postmaster.pid');
@@ -99,14 +206,24 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     await shortly(dice);
     client?.release(true);
   },
-  async 'the folder of the keys goes away'({ ballotKeysDir }, dice) {
-    renameSync(ballotKeysDir, `${ballotKeysDir}.away`);
+  async 'a folder of keys goes away'(chaos, dice) {
+    const folder = anyOf(dice, chaos.keyFolders);
+    const instead = anyOf(dice, Object.keys(INSTEAD));
+    note(chaos, `${instead} instead of the folder ${path.basename(folder)}`);
+    renameSync(folder, `${folder}.away`);
+    INSTEAD[instead]?.(folder);
     await shortly(dice);
-    // A process that began meanwhile was given an empty one.
-    rmSync(ballotKeysDir, { recursive: true, force: true });
-    renameSync(`${ballotKeysDir}.away`, ballotKeysDir);
+    const written = existsSync(folder) ? readdirSync(folder).filter((name) => name !== MARKER) : [];
+    if (written.length > 0) chaos.amiss.push(`${written.join(', ')} was written into ${instead}`);
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(`${folder}.away`, folder);
   },
-  async 'clients hang up'({ ports, account, poll }, dice) {
+  async 'clients hang up and repeat'(chaos, dice) {
+    chaos.hangUps = 20 + dice(60);
+    await shortly(dice);
+    chaos.hangUps = 0;
+  },
+  async 'strangers hang up'({ places, account, poll }, dice) {
     const targets = [
       `/voting-events/${poll.id}/results/pdf`,
       `/public/voting-events/${poll.id}`,
@@ -115,7 +232,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     ];
     const until = performance.now() + 500 + dice(4_000);
     while (performance.now() < until) {
-      const socket = connect(anyOf(dice, ports), '127.0.0.1').on('error', () => undefined);
+      const socket = connect(anyOf(dice, places).port, '127.0.0.1').on('error', () => undefined);
       const request = `GET ${anyOf(dice, targets)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${account.write}\r\n\r\n`;
       socket.write(request.slice(0, dice(2) === 0 ? undefined : dice(request.length)));
       await delay(dice(60));
@@ -142,3 +259,6 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     Object.assign(sandbox.faults, NO_FAULTS);
   },
 };
+
+/** Those that can be drawn on this machine. */
+export const NAMES = Object.keys(FAULTS).filter((name) => hasFaketime || name !== 'a clock jumps');

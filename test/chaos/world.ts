@@ -1,20 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { readSandboxKey } from '#sandbox/sandbox-keys.ts';
 import { startSandbox } from '#sandbox/start-sandbox.ts';
 import { migrate } from '#src/database/migrate.ts';
+import { SCHEMA } from '#src/database/schema-number.ts';
 import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { type DatabaseProxy, startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { createFakeClock, type FakeClock, hasFaketime } from '#test/harness/faketime.ts';
 import { type MailServer, startMailServer } from '#test/harness/mail-server.ts';
+import { copyRelease, NEXT_DIGEST } from '#test/harness/next-release.ts';
 import { createPaidEvent, type PaidTestService, PROVIDERS } from '#test/harness/payments.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
-import { freePort } from '#test/harness/started-service.ts';
+import { freePort, runCommand } from '#test/harness/started-service.ts';
 import { runStatements, withDatabase } from '#test/harness/test-database.ts';
-import { startTestService, type TestAccount } from '#test/harness/test-service.ts';
+import { markPlaces, startTestService, type TestAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
 import { openShop, type Shop } from '#test/money/buyers.ts';
@@ -26,17 +28,28 @@ export interface Member {
   readonly voterKey: string;
 }
 
+/** Where a process of the service runs: its ways to database and providers, its clock and its folder outlive it. */
+export interface Place {
+  readonly port: number;
+  readonly database: DatabaseProxy;
+  readonly provider: DatabaseProxy;
+  /** A clock that can be set costs its process 50 µs for each look at it: one of them has it. */
+  readonly clock: FakeClock | undefined;
+  /** Undefined while it is ended on purpose. */
+  running: WorkerProcess | undefined;
+  starting: Promise<void> | undefined;
+}
+
 /** Two processes of the service on a server of their own, all of whom may be killed, and what they speak to. */
 export interface Chaos {
-  readonly ports: readonly number[];
-  readonly processes: (WorkerProcess | undefined)[];
-  /** The way of each process to the database. */
-  readonly proxies: readonly DatabaseProxy[];
-  /** The folder of the database's server, and that of the keys of ballots. */
+  readonly places: readonly Place[];
+  /** The folder of the database's server, and those of the keys of ballots. */
   readonly serverFolder: string;
-  readonly ballotKeysDir: string;
-  readonly baseUrl: string;
-  /** The service within this process, straight at the database, without jobs: it prepares things and looks at them. */
+  readonly keyFolders: readonly string[];
+  /** What commands need, at the checkout whose release serves. */
+  readonly settings: Readonly<Record<string, string>>;
+  root: string | undefined;
+  /** The service within this process, without jobs: it prepares things and looks at them. */
   readonly paid: PaidTestService;
   readonly merchant: Merchant;
   readonly account: TestAccount;
@@ -49,24 +62,49 @@ export interface Chaos {
   /** An election to which voters are added all the time. */
   readonly roll: TestEvent;
   readonly shops: readonly Shop[];
+  /** Of a hundred tries of a client, how many end at a byte that the dice choose. */
+  hangUps: number;
+  readonly dice: (below: number) => number;
   readonly asked: Asked[];
   readonly amiss: string[];
-  /** Begins a process where it is not running, and waits until it answers. */
-  start(place: number): Promise<void>;
+  /** How often something was drawn, by its name. */
+  readonly drawn: Map<string, number>;
+  /** Begins a process where none is running, and waits until it answers. */
+  start(place: Place): Promise<void>;
+  /** Migrates to the next release, of which processes are from now on. */
+  upgrade(): Promise<void>;
   /** The output of all processes, ended ones included. */
   output(): string;
   stop(): Promise<void>;
 }
 
+/** Counts what was drawn. */
+export const note = ({ drawn }: Chaos, what: string): void => void drawn.set(what, (drawn.get(what) ?? 0) + 1);
+
 const CANDIDATES = ['Ada', 'Bea', 'Cem', 'Dina', 'Ede', 'Fay'];
 const PLAN = [{ votingMethod: 'plurality', candidates: CANDIDATES }];
-const BATCH = 100;
+const BATCH = 50;
+const FIRST_RELEASE = SCHEMA.number;
+/** A migration that waits for a process that hangs takes half a minute. */
+const MOST_STARTS = 60;
+
+/** The way of a process to database and providers, its clock, and its own folder with marked places. */
+async function makePlace(folder: string, databaseUrl: string, sandboxUrl: string, hasClock: boolean): Promise<Place> {
+  mkdirSync(folder);
+  return {
+    port: await freePort(),
+    database: await startDatabaseProxy(databaseUrl),
+    provider: await startDatabaseProxy(sandboxUrl),
+    clock: hasClock ? createFakeClock(path.join(folder, 'clock')) : undefined,
+    ...{ running: undefined, starting: undefined },
+  };
+}
 
 /**
  * @param members how many may vote in the election
  * @param isLossy whether the database acknowledges what is not on its disk yet: the control, in which a kill must lose votes
  */
-export async function startChaos(members: number, isLossy: boolean): Promise<Chaos> {
+export async function startChaos(members: number, isLossy: boolean, dice: Chaos['dice']): Promise<Chaos> {
   const folder = mkdtempSync(path.join(tmpdir(), 'voting-chaos-'));
   chmodSync(folder, 0o755);
   const server = await startEmbeddedDatabase({ dataDir: folder, log: () => undefined });
@@ -74,7 +112,7 @@ export async function startChaos(members: number, isLossy: boolean): Promise<Cha
   if (isLossy) await runStatements(server.url, ['ALTER DATABASE voting SET synchronous_commit = off']);
   const databaseUrl = withDatabase(server.url, 'voting');
   await migrate(databaseUrl);
-  const ports = [await freePort(), await freePort()];
+  const places: Place[] = [];
   let message = 0;
   const sandbox = await startSandbox({
     production: false,
@@ -82,18 +120,31 @@ export async function startChaos(members: number, isLossy: boolean): Promise<Cha
     // To the processes by turns, as a balancer does.
     webhookTarget({ secretKey, provider }) {
       message += 1;
-      return `http://127.0.0.1:${ports[message % 2]}/provider-webhooks/${provider}/${readSandboxKey(secretKey)?.businessId}`;
+      return `http://127.0.0.1:${places[message % 2]?.port}/provider-webhooks/${provider}/${readSandboxKey(secretKey)?.businessId}`;
     },
   });
+  const folderOf = (place: number): string => path.join(folder, `place-${place}`);
+  for (const at of [0, 1])
+    places.push(await makePlace(folderOf(at), databaseUrl, sandbox.url, at === 1 && hasFaketime));
   const mails = await startMailServer();
   const refusal: Chaos['refusal'] = { status: undefined };
   const receiver = await startReceiver((response) => response.writeHead(refusal.status ?? 200).end());
-  const ballotKeysDir = path.join(folder, 'ballot-keys');
-  const baseUrl = 'https://vote.example.org';
-  const environment = { BASE_URL: baseUrl };
+  const keyFolders = [path.join(folder, 'ballot-keys'), path.join(folder, 'copies')] as const;
+  for (const one of keyFolders) mkdirSync(one);
+  const environment = { BASE_URL: 'https://vote.example.org' };
   const secretKey = randomBytes(32).toString('base64');
-  const options = { databaseUrl, secretKey, worker: false, ballotKeysDir, environment, sandboxUrl: sandbox.url };
-  const service = await startTestService(options);
+  const [ballotKeysDir, ballotKeysCopies] = keyFolders;
+  // Its own way: a migration waits for the end of its sessions, too.
+  const own = await startDatabaseProxy(databaseUrl);
+  const service = await startTestService({
+    ...{ databaseUrl: own.url, secretKey, worker: false, ballotKeysDir, ballotKeysCopies, environment },
+    sandboxUrl: sandbox.url,
+  });
+  for (const at of [0, 1]) await markPlaces(databaseUrl, { ...service.deps.config, dataDir: folderOf(at) });
+  const settings = {
+    ...{ DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, DATA_DIR: folder, ...environment },
+    ...{ BALLOT_KEYS_DIR: ballotKeysDir, BALLOT_KEYS_COPIES: ballotKeysCopies },
+  };
   const paid: PaidTestService = {
     ...{ service, sandbox, poll: (...plan) => createPaidEvent(service, ...plan), stop: async () => undefined },
   };
@@ -107,56 +158,84 @@ export async function startChaos(members: number, isLossy: boolean): Promise<Cha
       ...{ name: `Voter ${able.length + at}`, email: `v${able.length + at}@club.example` },
     }));
     const rows = await account.post(`/voting-events/${election.id}/voters/batch`, { voters });
-    for (const { id, email } of demand(rows, 201))
-      able.push({ email, voterKey: await giveVoterKey(service, election.id, id) });
+    const give = async ({ id, email }: { id: string; email: string }): Promise<void> =>
+      void able.push({ email, voterKey: await giveVoterKey(service, election.id, id) });
+    await Promise.all(demand(rows, 201).map(give));
   }
   for (const { id } of [election, roll]) await account.change(`/voting-events/${id}`, { status: 'open' });
   const endpoint = { url: receiver.url, eventTypes: ['ballot.confirmed', 'voter.created'] };
   await account.make('/webhook-endpoints', endpoint);
   const shops = await Promise.all(PROVIDERS.map((provider) => openShop(paid, 'vote', provider)));
-  const proxies = await Promise.all(ports.map(() => startDatabaseProxy(databaseUrl)));
-  const processes: (WorkerProcess | undefined)[] = [];
   const said: string[] = [];
-  const isAnswered = () =>
-    service.query('SELECT 1').then(
-      () => true,
-      () => false,
-    );
+  let releases = 0;
+
+  async function begin(place: Place): Promise<void> {
+    const at = places.indexOf(place);
+    for (let tries = 1; place.running === undefined; tries += 1) {
+      const one = await startWorkerProcess(
+        service,
+        {
+          ...settings,
+          ...{ DATABASE_URL: place.database.url, SANDBOX_URL: place.provider.url, PORT: String(place.port) },
+          ...{ SMTP_URL: mails.url, MAIL_FROM: 'votes@vote.example', WEBHOOK_ALLOW_PRIVATE: 'on', LOG_LEVEL: 'warn' },
+          ...{ DATA_DIR: folderOf(at), ...place.clock?.environment },
+        },
+        chaos.root,
+      );
+      void one.exited.then((code) => {
+        said.push(one.log());
+        if (place.running !== one) return;
+        place.running = undefined;
+        chaos.amiss.push(`a process ended by itself with ${code}: ${one.log().slice(-500)}`);
+      });
+      // Where another build migrates, or the database is away, one does not begin: then it is begun again, as by a supervisor.
+      if (one.child.exitCode === null) place.running = one;
+      else if (tries === MOST_STARTS) throw new Error(`a process does not begin: ${one.log()}`);
+    }
+  }
+
   const chaos: Chaos = {
     ...{
-      ports,
-      processes,
-      proxies,
+      places,
       serverFolder: folder,
-      baseUrl,
-      ballotKeysDir,
+      keyFolders,
+      settings,
+      root: undefined,
       paid,
       merchant: new Merchant(paid),
       account,
-      mails,
     },
-    ...{ receiver, refusal, poll, election: { ...election, members: able }, roll, shops, asked: [], amiss: [] },
+    ...{ mails, receiver, refusal, poll, election: { ...election, members: able }, roll, shops, hangUps: 0, dice },
+    ...{ asked: [], amiss: [], drawn: new Map() },
     async start(place) {
-      if (processes[place] !== undefined) return;
-      // Its place for keys is marked in the database.
-      while (!(await isAnswered())) await delay(100);
-      processes[place] = await startWorkerProcess(service, {
-        ...{ DATABASE_URL: proxies[place]?.url ?? '', SANDBOX_URL: sandbox.url, PORT: String(ports[place]) },
-        ...{ SMTP_URL: mails.url, MAIL_FROM: 'votes@vote.example', WEBHOOK_ALLOW_PRIVATE: 'on', LOG_LEVEL: 'warn' },
-        ...environment,
+      place.starting ??= begin(place).finally(() => {
+        place.starting = undefined;
       });
-      const { child, log } = processes[place];
-      child.once('exit', () => said.push(log()));
+      await place.starting;
     },
-    output: () => [...said, ...processes.map((one) => (one?.child.exitCode === null ? one.log() : ''))].join(''),
+    async upgrade() {
+      releases += 1;
+      const number = FIRST_RELEASE + releases;
+      const statements = `ALTER TABLE voting_events ADD COLUMN of_release_${number} text;`;
+      chaos.root = copyRelease(path.join(folder, `release-${number}`), { number, statements });
+      own.away = true;
+      own.cut();
+      const { code, stdout, stderr } = await runCommand(['migrate'], settings, chaos.root);
+      if (code !== 0) chaos.amiss.push(`the migration to ${number} ended with ${code}: ${stdout}${stderr}`);
+      // From now on this process looks with the eyes of that release, which differs in nothing that it looks at.
+      Object.assign(SCHEMA, { number, digest: NEXT_DIGEST });
+      own.away = false;
+    },
+    output: () => [...said, ...places.map(({ running }) => running?.log() ?? '')].join(''),
     async stop() {
-      for (const one of processes) await one?.kill();
+      for (const { running } of places) await running?.kill();
       await service.stop();
+      const proxies = [own, ...places.flatMap(({ database, provider }) => [database, provider])];
       await Promise.all([sandbox.stop(), mails.stop(), receiver.stop(), ...proxies.map((proxy) => proxy.stop())]);
       await server.stop();
       rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
-  await Promise.all([chaos.start(0), chaos.start(1)]);
+  await Promise.all(places.map((place) => chaos.start(place)));
   return chaos;
 }

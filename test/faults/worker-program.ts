@@ -16,7 +16,14 @@ const databaseUrl = config.databaseUrl ?? '';
 const deps = createDeps(config, databaseUrl, createLog(config.logLevel), SANDBOX_URL);
 const service = await startService(deps, databaseUrl, BY_CLOCK === 'off' ? [] : undefined);
 process.on('SIGUSR2', () => void reconcilePayments(paymentDeps(deps)));
-process.once('SIGTERM', () => {
-  endInTime(TIME_LIMITS.stopMs);
-  service.stop().then(() => process.exit(0));
+process.on('message', () => {
+  const held = Object.entries(deps.leases).map(([kind, leases]) => [kind, leases.held] as const);
+  const { totalCount, idleCount } = deps.db.$client;
+  process.send?.({ ...Object.fromEntries(held), connections: totalCount - idleCount });
 });
+const asked = new Promise<'asked'>((resolve) => process.once('SIGTERM', () => resolve('asked')));
+const why = await Promise.race([asked, service.replaced]);
+if (why !== 'asked') process.stderr.write(`Stopping: ${why}\n`);
+endInTime(TIME_LIMITS.stopMs);
+await service.stop();
+process.exit(why === 'asked' ? 0 : 1);

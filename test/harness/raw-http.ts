@@ -108,3 +108,26 @@ export function sendRaw(port: number, data: Uint8Array | string, options: SendOp
     else socket.write(data);
   });
 }
+
+/** What comes no further within this time is not waited for: the answer is shorter, or has no end. */
+const NOTHING_COMES_MS = 300;
+
+/** Sends bytes and hangs up once so many bytes of the answer have come; at once for 0. */
+export function hangUp(port: number, bytes: string, after: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const socket: Socket = connect({ port, host: '127.0.0.1' });
+  let came = 0;
+  // A peer that reads no further lets the answer wait within the service.
+  const leave = (): void => void socket.pause().resetAndDestroy();
+  socket.on('connect', () => socket.write(bytes, () => void (after === 0 && leave())));
+  socket.on('data', (chunk: Buffer) => {
+    came += chunk.length;
+    if (came >= after) leave();
+  });
+  socket.setTimeout(NOTHING_COMES_MS, leave);
+  socket
+    .on('end', leave)
+    .on('error', leave)
+    .on('close', () => resolve());
+  return promise;
+}

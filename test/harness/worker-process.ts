@@ -19,22 +19,32 @@ export interface WorkerProcess {
   /** Asks it to stop, and returns its exit status and after how long it came. */
   stop(): Promise<{ code: number | null; ms: number }>;
   kill(): Promise<void>;
+  /** How it ended. */
+  readonly exited: Promise<number | null>;
+  /** How much of each limited thing its requests hold, and how many connections to the database are in use. */
+  held(): Promise<Readonly<Record<string, number>>>;
 }
 
 /** What its connections are called, so that a test can break them off and leave its own alone. */
 export const WORKER_CONNECTIONS = 'voting-service worker-under-test';
 
+/**
+ * @param settings more of its settings; a DATA_DIR of its own unless one is named, whose places are marked already then
+ * @param root the checkout to run, this one unless said otherwise
+ */
 export async function startWorkerProcess(
   service: TestService,
   settings: Readonly<Record<string, string>> = {},
+  root?: string,
 ): Promise<WorkerProcess> {
-  const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-worker-'));
-  await markPlaces(service.databaseUrl, { ...service.deps.config, dataDir });
+  const given = settings['DATA_DIR'];
+  const dataDir = given ?? mkdtempSync(path.join(tmpdir(), 'voting-service-worker-'));
+  if (given === undefined) await markPlaces(service.databaseUrl, { ...service.deps.config, dataDir });
   const [port, metricsPort] = [Number(settings['PORT'] ?? (await freePort())), await freePort()];
   const { PATH = '', HOME = '' } = process.env;
   const database = new URL(service.databaseUrl);
   database.searchParams.set('application_name', WORKER_CONNECTIONS);
-  const child = spawn(process.execPath, [...QUICK_START, programFile('test/faults/worker-program.ts')], {
+  const child = spawn(process.execPath, [...QUICK_START, programFile('test/faults/worker-program.ts', root)], {
     cwd: tmpdir(),
     env: {
       PATH,
@@ -50,19 +60,19 @@ export async function startWorkerProcess(
       LOG_LEVEL: 'info',
       ...settings,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   let log = '';
   const keep = (chunk: Buffer): void => {
     log += chunk.toString();
   };
-  child.stdout.on('data', keep);
-  child.stderr.on('data', keep);
-  const exited = once(child, 'exit');
+  child.stdout?.on('data', keep);
+  child.stderr?.on('data', keep);
+  const exited = once(child, 'exit').then(() => child.exitCode);
   const end = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     await exited;
-    rmSync(dataDir, { recursive: true, force: true });
+    if (given === undefined) rmSync(dataDir, { recursive: true, force: true });
     return child.exitCode;
   };
   const health = async (): Promise<string | undefined> => {
@@ -78,6 +88,7 @@ export async function startWorkerProcess(
   return {
     child,
     port,
+    exited,
     log: () => log,
     health,
     metrics: async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
@@ -87,6 +98,12 @@ export async function startWorkerProcess(
     },
     async kill() {
       await end('SIGKILL');
+    },
+    async held() {
+      const answered = once(child, 'message');
+      child.send('held');
+      const [held] = await answered;
+      return held;
     },
   };
 }
