@@ -83,7 +83,8 @@ export const note = ({ drawn }: Chaos, what: string): void => void drawn.set(wha
 
 const CANDIDATES = ['Ada', 'Bea', 'Cem', 'Dina', 'Ede', 'Fay'];
 const PLAN = [{ votingMethod: 'plurality', candidates: CANDIDATES }];
-const BATCH = 50;
+/** No more than there are connections: each voter gets a key over one of them. */
+const BATCH = 10;
 const FIRST_RELEASE = SCHEMA.number;
 /** A migration that waits for a process that hangs takes half a minute. */
 const MOST_STARTS = 60;
