@@ -11,10 +11,10 @@ import { sectionOf } from '#src/reference/api-sections.ts';
 import { documentPath } from '#src/reference/describe-operation.ts';
 import { webhookMessages } from '#src/webhook-messages.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/record-event.ts';
-import type { SentAnswer } from '#test/harness/api-document.ts';
+import { readContract, type SentAnswer } from '#test/harness/api-document.ts';
 import { visitor } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
-import { readContract, useService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
 const service = await useService();

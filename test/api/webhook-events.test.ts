@@ -3,10 +3,11 @@ import { expect, test, vi } from 'vitest';
 import { MailFault } from '#src/mail/mailer.ts';
 import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/record-event.ts';
 import { demand } from '#test/harness/answers.ts';
+import { readContract } from '#test/harness/api-document.ts';
 import { finishEvent, PLURALITY, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
 import { ageRefund, decide, type PaidEvent, type TestProvider, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
-import { eventually, readContract, type TestAccount, untilTrue } from '#test/harness/test-service.ts';
+import { eventually, type TestAccount, untilTrue } from '#test/harness/test-service.ts';
 
 /** What a receiver must be told: the event it concerns, and what the API shows of it. */
 interface Told {

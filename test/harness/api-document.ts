@@ -186,3 +186,9 @@ export class ApiContract {
     return faults.slice(0, 5).join('; ');
   }
 }
+
+/** The API document, as the service under test gives it: every answer of every test is held against it. */
+export async function readContract(port: number): Promise<ApiContract> {
+  const response = await fetch(`http://127.0.0.1:${port}/openapi.json`);
+  return new ApiContract((await response.json()) as ApiDocument);
+}

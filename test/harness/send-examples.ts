@@ -1,9 +1,9 @@
 import type { Operation } from '#src/http/operation.ts';
 import { documentPath } from '#src/reference/describe-operation.ts';
-import type { OperationDocument } from './api-document.ts';
+import { type OperationDocument, readContract } from './api-document.ts';
 import { createExampleWorld, type ExampleWorld, payFor, planOf } from './example-world.ts';
 import { listOperations } from './operations.ts';
-import { eventually, readContract, type TestAnswer, type TestService } from './test-service.ts';
+import { eventually, type TestAnswer, type TestService } from './test-service.ts';
 
 /** The only ones that cannot be sent as they are printed, and why. */
 export const LEFT_OUT = new Map([

@@ -13,8 +13,9 @@ import type { Scope } from '#src/http/caller.ts';
 import { createLog, type Log } from '#src/platform/log.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
 import { initPlaces, type KeySettings } from '#src/voting-events/key-places.ts';
-import { ApiContract, type ApiDocument } from './api-document.ts';
+import { type ApiContract, readContract } from './api-document.ts';
 import { createTestEvent, demand, type TestEvent, votePoll } from './elections.ts';
+import { Met } from './met.ts';
 import { createTestDatabase } from './test-database.ts';
 import { use } from './use.ts';
 
@@ -62,6 +63,8 @@ export interface TestService extends AsyncDisposable {
   on(databaseUrl: string): Promise<TestService>;
   /** The same service under other secret keys. */
   under(secretKey: string): Promise<TestService>;
+  /** What was met of it, counted from when it was first asked for. */
+  readonly met: Met;
   /** Mails written so far, newest last, but for the first `from`. */
   mails(from?: number): string[];
   stop(): Promise<void>;
@@ -181,12 +184,6 @@ async function makeAccount(service: TestService, plan: PlanName): Promise<TestAc
 
 let contract: Promise<ApiContract> | undefined;
 
-/** The API document, as the service under test gives it: every answer of every test is held against it. */
-export async function readContract(port: number): Promise<ApiContract> {
-  const response = await fetch(`http://127.0.0.1:${port}/openapi.json`);
-  return new ApiContract((await response.json()) as ApiDocument);
-}
-
 export interface TestServiceOptions {
   /** Where the providers of sandbox businesses answer. */
   readonly sandboxUrl?: string;
@@ -249,6 +246,7 @@ async function serve(
   contract ??= readContract(service.port);
   const held = await contract;
   const url = `http://127.0.0.1:${service.port}`;
+  let met: Met | undefined;
   const served: TestService = {
     ...{ deps, port: service.port, url, databaseUrl, secretKey },
     fetch: (target, { key, headers, ...init } = {}) =>
@@ -267,6 +265,7 @@ async function serve(
       const answer = { status, headers, body: isJson ? JSON.parse(text) : text, bytes };
       const fault = held.faultOf({ method, target, ...answer });
       if (fault !== undefined) throw new Error(`not as the API document says: ${fault}`);
+      met?.see({ method, target, body }, answer);
       return answer;
     },
     async onTwo(times, ask) {
@@ -275,6 +274,10 @@ async function serve(
       return await Promise.all(
         Array.from({ length: times }, (_, index) => ask(index % 2 === 0 ? served : other, index)),
       );
+    },
+    get met() {
+      met ??= new Met(held);
+      return met;
     },
     another: () => serve(databaseUrl, secretKey, dataDir, false, options, async () => undefined),
     on: (otherUrl) => serve(otherUrl, secretKey, dataDir, worker, options, async () => undefined),

@@ -236,6 +236,31 @@ const acts: Record<string, Act> = {
     const attempt = nth(recentOnes(event.attempts, op), op.i);
     if (attempt !== undefined) await secondCall(world, op, attempt.id);
   }),
+  /** A rehearsal from its beginning to its end: rounds of votes, and then nothing of it. */
+  rehearse: onEvent(async (world, event, op, random) => {
+    const now = world.driver.now();
+    const begun = () => organize(world, op, event, 'PATCH', '', { status: 'rehearsal' });
+    const soon = [event.startsAt, event.endsAt].some((one) => one !== null && one > now && one < now + HOUR);
+    const isLate = event.endsAt !== null && event.endsAt <= now;
+    if (!hasChoices(event) || soon || isLate || event.payToVote !== null || event.business !== null) return;
+    await begun();
+    await world.settle();
+    for (let round = random.between(1, 2); event.rehearsal !== null && !world.stopped; round -= 1) {
+      for (let voter = 0; voter < 3 && !world.stopped; voter += 1) {
+        await cast(world, { ...op, i: op.i + voter }, event, random, random.chance(0.2));
+        if (!world.stopped && random.chance(0.8)) await confirmOne(world, op, event, random, -1);
+      }
+      if (world.stopped) return;
+      await organize(world, op, event, 'PATCH', '', { status: 'closed' });
+      await world.settle();
+      if (random.chance(0.5)) await cast(world, op, event, random, false);
+      await organize(world, op, event, 'GET', '/results');
+      if (round > 1) await begun();
+      else await organize(world, op, event, 'PATCH', '', { status: random.pick(['draft', 'draft', 'open']) });
+      world.recent.splice(0);
+      await world.settle();
+    }
+  }),
   ...moreActs,
 };
 

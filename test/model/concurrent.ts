@@ -11,7 +11,7 @@ import type { Model } from './model.ts';
 import { type Op, visitor } from './send.ts';
 import { startDriver } from './start-driver.ts';
 import { type Event, livePendings } from './state.ts';
-import { emptyCounts, World } from './world.ts';
+import { World } from './world.ts';
 
 const { values } = parseArgs({
   options: {
@@ -179,7 +179,7 @@ for (let index = 0; index < (values.one === undefined ? Number(values.histories)
   const seed = values.one === undefined ? first * 1_000_003 + index : first;
   const random = new Random(seed);
   await driver.reset();
-  const world = new World(driver, emptyCounts());
+  const world = new World(driver);
   await world.start();
   // Openings without weights, groups and registration: what is new here is the order, not the rules.
   const ops: Op[] = opening(random.pick([0, 2, 4, 5, 6, 7, 8, 9]), 0, random).filter((one) => one.k !== 'vote');

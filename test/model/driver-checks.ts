@@ -102,7 +102,8 @@ async function paidBallots(client: Client, deps: Deps, eventId: string): Promise
     // A ballot that was dropped unconfirmed, or refused at its confirm, is given back: the attempt stays fulfilled.
     if (status === 'fulfilled' && !reversed && !refunded && found.kept + found.pending === 0)
       lines.push(`I3: attempt ${id} is fulfilled, and neither a ballot nor a refund of it is kept`);
-    if (refunded && !reversed && found.kept + found.pending > 0)
+    // What an organizer pays back is void, and stays in the log.
+    if (refunded && !reversed && found.counts + found.pending > 0)
       lines.push(`I3: the ballot of attempt ${id} is kept, though its payment is given back`);
   }
   return lines;

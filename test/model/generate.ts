@@ -198,8 +198,20 @@ const WEIGHTS: readonly (readonly [number, string])[] = [
   [0.5, 'hook'],
   [0.8, 'hookChange'],
   [0.6, 'audit'],
-  [0.6, 'export'],
-  [0.4, 'unkeyed'],
+  [0.8, 'file'],
+  [0.3, 'page'],
+  [0.6, 'beside'],
+  [0.8, 'log'],
+  [0.8, 'notify'],
+  [0.5, 'letters'],
+  [0.8, 'importRoll'],
+  [0.6, 'bulk'],
+  [0.3, 'copy'],
+  [0.6, 'define'],
+  [0.4, 'sponsorChange'],
+  [0.5, 'refund'],
+  [0.3, 'retry'],
+  [0.4, 'rehearse'],
 ];
 
 const SHAPES: readonly (readonly [number, number])[] = [
@@ -250,10 +262,12 @@ export function generate(seed: number, options: GenerateOptions): Op[] {
   for (let e = 0; e < events; e += 1)
     if (ops.some((one) => one.e === e && /^Opening [67]$/.test(String(one.x?.['title']))) && paying.chance(0.6))
       ops.push(...crowd(e, paying, true));
-  const length = random.between(20, options.ops);
+  // In every third history each kind comes once, however rare it is in the mixture.
+  const deck = seed % 3 === 0 ? random.shuffle(WEIGHTS.map(([, kind]) => kind)) : [];
+  const length = deck.length > 0 ? ops.length + deck.length : random.between(20, options.ops);
   while (ops.length < length) {
-    if (random.chance(0.03)) ops.push(...crowd(random.int(events), random));
-    const k = random.weighted(WEIGHTS);
+    if (deck.length === 0 && random.chance(0.03)) ops.push(...crowd(random.int(events), random));
+    const k = deck.pop() ?? random.weighted(WEIGHTS);
     const op: Op = {
       k,
       p: random.int(2),

@@ -1,13 +1,14 @@
 /** One history from beginning to end, in a fresh world. */
-import type { Driver, DriverRequest } from '#test/model/driver.ts';
+import type { Met } from '#test/harness/met.ts';
+import type { Driver } from '#test/model/driver.ts';
 import { perform } from './act.ts';
 import type { Op } from './send.ts';
-import { type Counts, routeOf, World } from './world.ts';
+import { World } from './world.ts';
 
 /** @param finish whether everything is compared once more when it is over */
-export async function runHistory(driver: Driver, ops: readonly Op[], counts: Counts, finish = true): Promise<World> {
+export async function runHistory(driver: Driver, ops: readonly Op[], finish = true, met?: Met): Promise<World> {
   await driver.reset();
-  const world = new World(driver, counts);
+  const world = new World(driver, met);
   try {
     await world.start();
     for (const [index, op] of ops.entries()) {
@@ -26,27 +27,4 @@ export async function runHistory(driver: Driver, ops: readonly Op[], counts: Cou
     );
   }
   return world;
-}
-
-export type Spent = Map<string, { count: number; ms: number }>;
-/** The driver, with a watch on everything that it is asked. */
-export function timed(driver: Driver, spent: Spent): Driver {
-  return new Proxy(driver, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== 'function' || name === 'now')
-        return typeof value === 'function' ? value.bind(target) : value;
-      return async (...given: unknown[]) => {
-        const began = performance.now();
-        try {
-          return await value.apply(target, given);
-        } finally {
-          const asked = given[0] as DriverRequest;
-          const what = name === 'call' ? `${asked.method} ${routeOf(asked.path)}` : String(name);
-          const entry = spent.get(what) ?? { count: 0, ms: 0 };
-          spent.set(what, { count: entry.count + 1, ms: entry.ms + performance.now() - began });
-        }
-      };
-    },
-  });
 }

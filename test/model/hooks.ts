@@ -1,6 +1,7 @@
 /** Webhook endpoints: how they are managed. What they are sent is looked at by `receiver.ts`. */
 import {
   type Context,
+  conflict,
   type Expected,
   invalid,
   listed,
@@ -168,6 +169,12 @@ export const hookRoutes: readonly Route[] = [
     },
     { query: ['from', 'until', 'status', 'type', 'search'] },
   ),
+  one('GET', '/deliveries/csv', 'read', () => [{ status: 200 }]),
+  one('POST', '/deliveries/:d/retry', 'write', ({ status }) => [
+    status === 'disabled' ? conflict('endpoint_disabled') : { status: 202 },
+    // Deliveries are not followed: which are there is the service's word.
+    notFound(),
+  ]),
   route('GET', '/webhook-event-types', 'read', () => [
     {
       status: 200,

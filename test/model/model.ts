@@ -1,5 +1,6 @@
 import type { DriverAnswer, DriverRequest } from '#test/model/driver.ts';
 import { type Context, type Expected, invalid, LIMITS, notFound, type Route, refuse } from './answer.ts';
+import { besideRoutes } from './beside.ts';
 import { castingRoutes } from './casting.ts';
 import { otherRoutes } from './exports.ts';
 import { hookRoutes } from './hooks.ts';
@@ -61,7 +62,11 @@ export class Model {
   readonly wrongCodes: number[] = [];
   /** When anything was last changed. */
   changedAt = 0;
+  /** Addresses of files, by their last part. */
+  readonly links = new Map<string, { readonly until: number; readonly key: Key; readonly event: Event }>();
   private readonly routes: readonly Route[] = [
+    // Before those that take any ID in the same place.
+    ...besideRoutes,
     ...settingsRoutes,
     ...organizerRoutes,
     ...rollRoutes,
@@ -99,7 +104,11 @@ export class Model {
     if (matching.length === 0) return [notFound()];
     const route = matching.find((one) => one.method === request.method);
     if (route === undefined) return [refuse(400, 'bad_request')];
-    if (route.scope === 'none') return route.handle(this, openContext(request, now, query));
+    if (route.scope === 'none') {
+      const answers = route.handle(this, openContext(request, now, query, parts.at(-1) ?? ''));
+      // Without a key, an address has so many requests a minute.
+      return [...answers, refuse(429, 'rate_limited')];
+    }
     const key = request.key === undefined ? undefined : this.keys.get(request.key);
     if (key === undefined || key.revoked || (key.expiresAt !== null && now >= key.expiresAt))
       return [refuse(401, 'unauthorized')];
@@ -117,7 +126,7 @@ export class Model {
     key: Key,
   ): Expected[] {
     if (route.scope !== 'any' && !key.scopes.includes(route.scope)) {
-      const observes = key.scopes.includes('observe') && /(stats|results)$/.test(route.path);
+      const observes = key.scopes.includes('observe') && /(stats|results|rounds)$|\/log\//.test(route.path);
       if (!observes) return [refuse(403, 'insufficient_scope')];
     }
     const name = request.headers?.['idempotency-key'];
@@ -152,8 +161,8 @@ export class Model {
     if (route.hasRecord !== undefined && !route.hasRecord(this, context)) return [notFound()];
     const role = event === undefined ? 'owner' : roleOf(event, key.account);
     const gated = route.gate?.(this, context) ?? [];
-    // Voting is writing (completions 2.5); a check of eligibility is not.
-    const votes = route.scope === 'vote' && route.method !== 'GET' && !route.path.endsWith('/voter/check');
+    // Voting is writing (completions 2.5); a check of eligibility is not, nor is a proof.
+    const votes = route.scope === 'vote' && route.method !== 'GET' && !/\/(voter\/check|log\/proof)$/.test(route.path);
     if ((role === 'viewer' && (route.scope === 'write' || votes)) || (role !== 'owner' && route.owner === true))
       return [refuse(403, 'forbidden', 'role'), ...gated];
     if (gated.length > 0) return gated;
@@ -260,8 +269,8 @@ export class Model {
 }
 
 /** What needs no key knows neither key nor event. */
-function openContext(request: DriverRequest, now: number, query: URLSearchParams): Context {
-  return { request, now, query, body: {}, id: '' } as unknown as Context;
+function openContext(request: DriverRequest, now: number, query: URLSearchParams, id: string): Context {
+  return { request, now, query, body: {}, id } as unknown as Context;
 }
 function misshapen({ method, body: spec }: Route, body: Json): Expected[] | undefined {
   const issues = spec === undefined ? [] : check(body, spec);

@@ -1,5 +1,6 @@
 /** Changes, reads and odd requests. */
 
+import { besideActs } from './beside-acts.ts';
 import { eventChange, positionChange } from './changes.ts';
 import { at, fieldsOf, isObject, type Json } from './kit.ts';
 import { resolvedMax } from './positions.ts';
@@ -42,6 +43,7 @@ const quadraticOf = (event: Event) => event.positions.filter((one) => one.voting
 
 export const moreActs: Record<string, Act> = {
   ...sharingActs,
+  ...besideActs,
   patchEvent: onEvent(async (world, event, op, random) => {
     const body = op.x === undefined ? eventChange(world, op.e, random) : relative(op.x, world.driver.now());
     await organizerSend(world, op, 'PATCH', `/voting-events/${reference(event, random)}`, body);

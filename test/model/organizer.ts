@@ -17,6 +17,7 @@ import { stepped } from './disclosure.ts';
 import * as kit from './kit.ts';
 import { at, bool, type Json, nullable } from './kit.ts';
 import type { Model } from './model.ts';
+import { rehearse } from './rehearsing.ts';
 import { roleOf } from './sharing.ts';
 import { type Event, eventBody, frozen, isReady, livePendings, statusOf } from './state.ts';
 
@@ -48,9 +49,9 @@ const settings = {
   payments: kit.object({ payToVote: price, payToRegisterCandidate: price, repeatVotes: bool }),
 };
 const createSpec = kit.required(settings, 'title', 'type');
-const patchSpec = { ...settings, status: kit.among('draft', 'scheduled', 'open', 'closed') };
+const patchSpec = { ...settings, status: kit.among('draft', 'scheduled', 'open', 'closed', 'rehearsal') };
 
-function blank(key: Context['key']): Event {
+export function blank(key: Context['key']): Event {
   return {
     id: '',
     code: '',
@@ -77,6 +78,9 @@ function blank(key: Context['key']): Event {
     groups: [],
     sponsors: [],
     invites: [],
+    notifications: [],
+    letters: [],
+    rehearsal: null,
     made: 0,
     voters: [],
     pendings: [],
@@ -178,6 +182,8 @@ function created(model: Model, event: Event, now: number): Expected {
 
 function patch(model: Model, context: Context): Expected[] {
   const { body, event, now } = context;
+  const rehearsed = rehearse(model, event, now, body['status']);
+  if (rehearsed !== undefined) return rehearsed;
   const next = written(event, body);
   const changed = (
     ['title', 'code', 'description', 'type', 'startsAt', 'endsAt', 'timeZone', 'voter', 'candidate', 'ballot'] as const

@@ -44,6 +44,7 @@ function contextBody(event: Event, now: number): Json {
   const topUps = event.positions.some((one) => one.quadraticTopUp !== null);
   return {
     ...sharedBody(event, now),
+    ...(event.rehearsal === null ? {} : { rehearsal: true }),
     id: event.id,
     code: event.code,
     votingMethods: new kit.Bag([...new Set(event.positions.map((one) => one.votingMethod))]),
@@ -61,7 +62,7 @@ function contextBody(event: Event, now: number): Json {
     },
   };
 }
-function resultsOpen(event: Event, now: number): boolean {
+export function resultsOpen(event: Event, now: number): boolean {
   return event.visibility === 'live' || (event.visibility === 'published' && frozen(event, now));
 }
 

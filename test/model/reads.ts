@@ -80,7 +80,8 @@ function changedThing(request: DriverRequest, answer: DriverAnswer, event: Event
       return { public: true, path: `/quadratic-credits?positionId=${quadratic.id}&visitorId=${visitor}` };
     return undefined;
   }
-  if (rest === '/voters/batch') return { public: false, path: '/voters?limit=200' };
+  if (/^\/voters\/(batch|bulk|import|letters|notify)$/.test(rest)) return { public: false, path: '/voters?limit=200' };
+  if (rest === '/candidates/bulk') return { public: false, path: '/candidates' };
   if (rest === '' || /^\/(positions|candidates|groups|voters)\/[^/]+$/.test(rest)) return { public: false, path: rest };
   if (/^\/(positions|candidates|groups|voters)$/.test(rest) && id !== '')
     return { public: false, path: `${rest}/${id}` };

@@ -71,7 +71,7 @@ export function missingIdentity(event: Event, voter: Voter): string[] {
   if (event.voter.requireVoterId && voter.voterId === null) return ['voterId'];
   return voter.email === null && voter.voterId === null ? ['email', 'voterId'] : [];
 }
-const badGroup = (event: Event, voter: Voter) =>
+export const badGroup = (event: Event, voter: Voter) =>
   voter.groupId !== null && !event.groups.some((one) => one.id === voter.groupId) ? ['groupId'] : [];
 
 /** The roll takes nobody once the event is over. */
@@ -138,7 +138,7 @@ function batch(_: Model, { body, event, now }: Context): Expected[] {
 
 const voterOf = ({ event, id }: Context) => event.voters.find((one) => one.id === id);
 
-function patchVoter(model: Model, context: Context): Expected[] {
+export function patchVoter(model: Model, context: Context): Expected[] {
   const { body, event, now } = context;
   const voter = voterOf(context);
   if (voter === undefined) return [];
@@ -196,7 +196,7 @@ function patchVoter(model: Model, context: Context): Expected[] {
   });
   return refusals.length > 0 ? [...refusals, ...perhaps, wrongly(done)] : [done, ...perhaps];
 }
-function deleteVoter(_: Model, context: Context): Expected[] {
+export function deleteVoter(_: Model, context: Context): Expected[] {
   const { event, now } = context;
   const voter = voterOf(context);
   if (voter === undefined) return [];

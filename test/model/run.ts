@@ -4,13 +4,14 @@ import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { ApiContract, type ApiDocument } from '#test/harness/api-document.ts';
+import { Met } from '#test/harness/met.ts';
 import { generate } from './generate.ts';
-import { runHistory, type Spent, timed } from './history.ts';
+import { runHistory } from './history.ts';
 import { readKnown } from './known.ts';
 import { addToTable, begin, freshSeed, keepStanding, LONG_BATCH, readStanding } from './long.ts';
 import { shrink } from './shrink.ts';
 import { startDriver } from './start-driver.ts';
-import { emptyCounts } from './world.ts';
 
 const { values } = parseArgs({
   options: {
@@ -24,6 +25,8 @@ const { values } = parseArgs({
     minutes: { type: 'string' },
     shrinks: { type: 'string', default: '40' },
     counts: { type: 'boolean', default: false },
+    /** Fails where fewer was met than in the sample of the tests. */
+    sample: { type: 'boolean', default: false },
     out: { type: 'string' },
     /** A file that the long run stands in. */
     long: { type: 'string' },
@@ -33,6 +36,8 @@ const { values } = parseArgs({
     side: { type: 'string' },
   },
 });
+/** What the sample meets at least, of this seed and number of histories (test/model/met.test.ts). */
+const MET_IN_SAMPLE = { operations: 115, reasons: 16, 'actions in phases': 44 };
 const out = (line: string): void => {
   console.log(line);
   if (values.out !== undefined) appendFileSync(values.out, `${line}\n`);
@@ -71,16 +76,15 @@ if (values.side !== undefined) {
 
 const isKnown = readKnown(values.known);
 const classes = new Map<string, { count: number; seed: number; line: string }>();
-const counts = emptyCounts();
 const options = { ops: Number(values.ops), restarts: 0 };
 const one = values.one !== undefined;
 const total = one ? 1 : values.long !== undefined ? LONG_BATCH : Number(values.histories);
 const restartEvery = Number(values.restarts) > 0 ? Math.max(1, Math.floor(total / Number(values.restarts))) : 0;
 let standing = values.long === undefined ? begin(first) : readStanding(values.long);
 
-const spent: Spent = new Map();
-const started = await startDriver({ kind: values.kind === 'processes' ? 'processes' : 'within' });
-const driver = values.counts ? timed(started, spent) : started;
+const driver = await startDriver({ kind: values.kind === 'processes' ? 'processes' : 'within' });
+const { body: document } = await driver.call({ process: 0, method: 'GET', path: '/openapi.json' });
+const met = new Met(new ApiContract(document as ApiDocument));
 const began = performance.now();
 let [requests, operations, reads] = [0, 0, 0];
 /** Histories that showed something that is not known. */
@@ -101,10 +105,10 @@ async function tell(
   }
   const atEnd = finding.op === -1;
   const small = await shrink(atEnd ? ops : ops.slice(0, finding.op + 1), Number(values.shrinks), async (some) => {
-    const again = await runHistory(driver, some, emptyCounts(), atEnd);
+    const again = await runHistory(driver, some, atEnd);
     return again.findings.some((other) => other.kind === finding.kind);
   });
-  const last = await runHistory(driver, small, emptyCounts(), atEnd);
+  const last = await runHistory(driver, small, atEnd);
   const told = last.findings.find((other) => other.kind === finding.kind)?.line ?? '';
   const end = last.script.indexOf(`   !! ${told}`);
   for (const [number, line] of (end === -1 ? last.script : last.script.slice(0, end + 1)).entries())
@@ -114,7 +118,7 @@ async function tell(
 async function runOne(index: number): Promise<void> {
   const seed = one ? first : standing.seed * 1_000_003 + index;
   const ops = generate(seed, { ...options, restarts: restartEvery > 0 && index % restartEvery === 0 ? 2 : 0 });
-  const world = await runHistory(driver, ops, counts);
+  const world = await runHistory(driver, ops, true, met);
   requests += world.requests;
   reads += world.reads;
   operations += ops.length;
@@ -156,11 +160,10 @@ await driver.stop();
 out(
   `\nseed ${first}: ${operations} operations, ${requests} compared answers (${Math.round((reads * 100) / requests)} % of reads) in ${seconds.toFixed(0)} s (${(requests / seconds).toFixed(0)}/s)`,
 );
-if (values.counts)
-  for (const [name, number] of [...counts.answers].toSorted(([a], [b]) => (a < b ? -1 : 1)))
-    out(`${String(number).padStart(7)} ${name}`);
-for (const [name, { count, ms }] of [...spent].toSorted(([, a], [, b]) => b.ms - a.ms))
-  out(`${name}: ${count} × ${(ms / count).toFixed(1)} ms = ${(ms / 1000).toFixed(1)} s`);
+out(met.confess('model'));
+if (values.counts) out(met.answered());
 for (const [name, { count, seed }] of [...classes].toSorted(([, a], [, b]) => b.count - a.count))
   out(`${String(count).padStart(6)} × ${isKnown(name) ? '(known) ' : ''}${name} [seed ${seed}]`);
-process.exit(differing > Number(values.tolerated) ? 1 : 0);
+const faults = met.faults('model', values.sample ? MET_IN_SAMPLE : {});
+for (const fault of faults) out(fault);
+process.exit(differing > Number(values.tolerated) || faults.length > 0 ? 1 : 0);

@@ -84,7 +84,7 @@ function createCandidate(_: Model, context: Context): Expected[] {
   return [done, ...perhapsNotNow(event, now), ...(odd || missing ? [unfit(['referendumRole'])] : [])];
 }
 const SHOWN = ['name', 'positionIds', 'referendumRole', 'groupId', 'avatarUrl', 'sortOrder'];
-function patchCandidate(_: Model, context: Context): Expected[] {
+export function patchCandidate(_: Model, context: Context): Expected[] {
   const { body, event, now, id } = context;
   const candidate = event.candidates.find((one) => one.id === id);
   if (candidate === undefined) return [];
@@ -123,7 +123,7 @@ function patchCandidate(_: Model, context: Context): Expected[] {
   const done = ok(200, candidateBody(event, next), () => Object.assign(candidate, next));
   return refusals.length > 0 ? [...refusals, ...perhaps, wrongly(done)] : [done, ...perhaps];
 }
-function deleteCandidate(_: Model, { event, now, id }: Context): Expected[] {
+export function deleteCandidate(_: Model, { event, now, id }: Context): Expected[] {
   const gone = ok(202, undefined, () => {
     event.candidates = event.candidates.filter((one) => one.id !== id);
   });

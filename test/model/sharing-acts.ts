@@ -6,8 +6,7 @@ import { type Act, nth, type Op, onEvent, organize, organizerSend } from './send
 import { HOUR } from './state.ts';
 import type { World } from './world.ts';
 
-async function acceptInvite(world: World, op: Op, token: string): Promise<void> {
-  const key = world.others[0]?.key;
+async function acceptInvite(world: World, op: Op, token: string, key = world.others[0]?.key): Promise<void> {
   if (key !== undefined)
     await world.send({ process: op.p, method: 'POST', path: '/invites/accept', key, body: { token } });
 }
@@ -27,7 +26,12 @@ export const sharingActs: Record<string, Act> = {
   }),
   accept: async (world, op, random) => {
     const token = nth(world.event(op.e)?.invites ?? [], op.i)?.token;
-    await acceptInvite(world, op, random.chance(0.8) && token !== undefined ? token : 'vit_unknown');
+    const key = random.weighted([
+      [3, world.others[0]?.key],
+      [1, world.organizer[0]?.key],
+      [1, world.others[2]?.key],
+    ]);
+    await acceptInvite(world, op, random.chance(0.8) && token !== undefined ? token : 'vit_unknown', key);
   },
   uninvite: onEvent((world, event, op) =>
     organize(world, op, event, 'DELETE', `/invites/${nth(event.invites, op.i)?.id ?? 'inv_unknown'}`),
@@ -70,7 +74,7 @@ export const sharingActs: Record<string, Act> = {
   hookChange: async (world, op, random) => {
     const endpoint = nth(world.model.endpoints, op.i);
     const path = `/webhook-endpoints/${endpoint?.id ?? 'whe_unknown'}`;
-    const [method, rest, body] = random.pick<readonly [string, string, unknown?]>([
+    const changes = random.shuffle<readonly [string, string, unknown?]>([
       ['GET', ''],
       ['PATCH', '', { description: random.pick(['Ours', '', null]) }],
       ['PATCH', '', { status: 'disabled' }],
@@ -84,7 +88,8 @@ export const sharingActs: Record<string, Act> = {
       ['GET', '/deliveries'],
       ['DELETE', ''],
     ]);
-    await organizerSend(world, op, method, path + rest, body);
+    for (const [method, rest, body] of changes.slice(0, random.between(1, 6)))
+      await organizerSend(world, op, method, path + rest, body);
     await organizerSend(world, op, 'GET', random.pick(['/webhook-endpoints', '/webhook-event-types']));
     const code = world.event(op.e)?.code ?? 'NOSUCH99';
     await organizerSend(world, op, 'GET', `/webhook-endpoints?votingEventCode=${code}`);
@@ -95,12 +100,4 @@ export const sharingActs: Record<string, Act> = {
     const filter = random.pick(['', '', `?from=${now - HOUR}`, `?until=${now - HOUR}`, '?from=x']);
     await organize(world, op, event, 'GET', `/audit${filter}`);
   }),
-  export: onEvent(async (world, event, op, random) => {
-    const kind = random.pick(['pdf', 'csv', 'json', 'cvr']);
-    await organize(world, op, event, 'GET', `/results/${kind}`);
-  }),
-  /** What needs no key. */
-  unkeyed: async (world, op, random) => {
-    await world.send({ process: op.p, method: 'GET', path: random.pick(['/health', '/', '/docs']) });
-  },
 };

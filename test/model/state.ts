@@ -95,6 +95,8 @@ export interface Voter {
   /** A poll's participants: the identities that they confirmed with. */
   readonly visitorId?: string;
   erased?: boolean;
+  /** A key of theirs was printed: how it stands with it is not followed. */
+  printed?: boolean;
 }
 export interface Entry {
   readonly positionId: string;
@@ -150,6 +152,8 @@ export interface Attempt {
   paidLate?: boolean;
   refused: boolean;
   reversed?: boolean;
+  /** Paid back by the organizer. */
+  back?: boolean;
   fulfilled: Json | undefined;
   /** Ended for good: refunded, failed, cancelled. */
   ended: boolean;
@@ -174,6 +178,12 @@ export interface Endpoint {
   status: string;
   /** Newest first. */
   readonly secrets: string[];
+}
+/** A rehearsal under way, and what its end puts back. */
+export interface Rehearsal {
+  readonly round: number;
+  readonly closed: boolean;
+  readonly before: Pick<Event, 'openedAt' | 'closedAt' | 'visibility'>;
 }
 export interface Event {
   id: string;
@@ -203,6 +213,9 @@ export interface Event {
   groups: Group[];
   sponsors: Json[];
   invites: Invite[];
+  notifications: Json[];
+  rehearsal: Rehearsal | null;
+  letters: { readonly id: string; readonly total: number }[];
   /** How many things organizers made or took away: as many rows at least has the audit trail. */
   made: number;
   voters: Voter[];
@@ -266,7 +279,9 @@ export function isReady(event: Event): boolean {
 }
 export function frozen(event: Event, now: number): boolean {
   const end = closesAt(event);
-  return end !== null && statusOf(event, now) === 'closed' && now >= end + CONFIRM_WINDOW;
+  // A round of a rehearsal is final at once.
+  const wait = event.rehearsal === null ? CONFIRM_WINDOW : 0;
+  return end !== null && statusOf(event, now) === 'closed' && now >= end + wait;
 }
 /** Casts that wait: not yet dropped by time. */
 export function livePendings(event: Event, now: number): Pending[] {
@@ -326,9 +341,13 @@ export function eventBody(event: Event, now: number, shown?: Shown): Json {
     copy: null,
     missing: status === 'draft' || status === 'scheduled' ? isList : null,
     missedStartAt: event.missedStartAt ?? null,
-    rehearsal: null,
+    rehearsal:
+      event.rehearsal === null
+        ? null
+        : { round: event.rehearsal.round, closed: event.rehearsal.closed, ballots: event.ballots.length },
     ...{ votingPageUrl: null, contactEmail: null, language: 'en', logoUrl: null },
     finalAt: frozen(event, now) ? TIME_OR_NULL : null,
+    ...(event.rehearsal === null ? {} : { status: 'rehearsal', missing: ANY, finalAt: ANY }),
     createdAt: TIME,
     updatedAt: TIME,
   };
@@ -408,6 +427,7 @@ export function shownStatus(voter: Voter, marked: boolean): unknown {
   return voter.hasVoted ? 'pending' : oneOf('pending', 'approved');
 }
 function keyStatus(event: Event, voter: Voter, marked: boolean): unknown {
+  if (voter.printed === true) return ANY;
   if (!marked && voter.hasVoted) return voter.keys.length === 0 ? 'none' : 'sent';
   if (!marked && voter.usedKey === true && event.type === 'election') return oneOf('used', 'sent');
   if (voter.keys.length === 0) return voter.hasVoted ? oneOf('used', 'none') : 'none';

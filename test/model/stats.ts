@@ -29,9 +29,11 @@ function freshStats(event: Event, now: number, shown: Shown): Json {
     });
   };
   const counted = event.ballots.filter((one) => !one.voided && !one.voidedLate);
+  // What is voided after it was final stays in its figures.
+  const atClose = event.ballots.filter((one) => !one.voided).length;
   const polled = roll.some((one) => metInPoll(event, one)) || event.looseRoll === true;
   return {
-    status: statusOf(event, now),
+    status: event.rehearsal === null ? statusOf(event, now) : kit.oneOf('rehearsal', statusOf(event, now)),
     voters: polled
       ? { total: kit.INTEGER }
       : {
@@ -43,7 +45,7 @@ function freshStats(event: Event, now: number, shown: Shown): Json {
             ? kit.INTEGER
             : kit.oneOf(event.ballots.length, shown.ballots.length, counted.length),
         },
-    ballots: { cast: kit.INTEGER, confirmed: kit.oneOf(counted.length, event.ballots.length) },
+    ballots: { cast: kit.INTEGER, confirmed: kit.oneOf(counted.length, atClose, event.ballots.length) },
     positions: event.positions.length,
     candidates: {
       total: event.candidates.length,

@@ -1,5 +1,6 @@
 /** One history under way: the service, the model beside it, and what differed. */
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Met } from '#test/harness/met.ts';
 import type { Driver, DriverAnswer, DriverMail, DriverRequest } from '#test/model/driver.ts';
 import { describe, describeAnswer, type Expected, fits } from './answer.ts';
 import { settleSteps } from './disclosure.ts';
@@ -28,18 +29,12 @@ export interface Finding {
   /** The operation at which it showed, or -1 for the comparison at the end. */
   readonly op: number;
 }
-export interface Counts {
-  readonly operations: Map<string, number>;
-  readonly answers: Map<string, number>;
-}
-export const emptyCounts = (): Counts => ({ operations: new Map(), answers: new Map() });
-const count = (map: Map<string, number>, name: string) => map.set(name, (map.get(name) ?? 0) + 1);
-
-/** Record and event names out of a path, for classes and counts. */
+/** Record and event names out of a path, for classes. */
 export function routeOf(path: string): string {
   return (path.split('?')[0] ?? '')
     .replace(/(voting-events)\/[^/]+/, '$1/:e')
-    .replace(/\/(pos|cnd|grp|spn|vtr|pay|whe|inv|biz)_[^/]*/g, '/:id');
+    .replace(/\/(pos|cnd|grp|spn|vtr|pay|whe|whd|inv|biz|ntf|let)_[^/]*/g, '/:id')
+    .replace(/\/downloads\/(letters\/)?.+/, '/downloads/:id');
 }
 const plainPath = (path: string) => path.replace(/\[[0-9*]+\]/g, '[]');
 /** Numbers and names out of an explanation, so that alike differences are one class. */
@@ -62,7 +57,7 @@ export class World {
   readonly script: string[] = [];
   readonly recent: DriverRequest[] = [];
   readonly driver: Driver;
-  readonly counts: Counts;
+  readonly met: Met | undefined;
   random = new Random(1);
   /** What is read after a change is drawn apart, so that it changes nothing else. */
   reader = new Random(1);
@@ -77,9 +72,9 @@ export class World {
   private keyed = 0;
   held = false;
 
-  constructor(driver: Driver, counts: Counts) {
+  constructor(driver: Driver, met?: Met) {
     this.driver = driver;
-    this.counts = counts;
+    this.met = met;
   }
 
   async start(): Promise<void> {
@@ -135,8 +130,7 @@ export class World {
     // Changes of different fields are different classes.
     const fields = request.method === 'PATCH' && isObject(request.body) ? Object.keys(request.body).toSorted() : [];
     const route = `${request.method} ${routeOf(request.path)}${fields.length > 0 ? ` {${fields.join()}}` : ''}`;
-    count(this.counts.operations, route);
-    count(this.counts.answers, `${route} → ${plainText(describeAnswer(answer)).replace(/ (field|issues) .*$/, '')}`);
+    this.met?.see({ method: request.method, target: request.path, body: request.body }, answer, now);
     const body = request.body === undefined ? '' : ` ${short(request.body, 1500)}`;
     const headers = request.headers === undefined ? '' : ` ${JSON.stringify(request.headers)}`;
     this.note(
@@ -257,7 +251,12 @@ export class World {
       const index = waiting.findIndex((one) => one.to.toLowerCase() === mail.to.toLowerCase());
       const wanted = waiting[index];
       if (wanted === undefined) {
-        if (mail.voterKey !== undefined)
+        // A mail that an hourly limit put off comes later.
+        const later = this.model.events
+          .filter(({ notifications }) => notifications.length > 0)
+          .flatMap(({ voters }) => voters.find((one) => one.email?.toLowerCase() === mail.to.toLowerCase()) ?? []);
+        if (mail.voterKey !== undefined && later[0] !== undefined) learnKey(later[0], mail.voterKey);
+        else if (mail.voterKey !== undefined)
           this.report('mail | a voter key nobody asked for', `to ${mail.to}: ${mail.subject}`, false);
         continue;
       }

@@ -25,6 +25,7 @@ const write = (line: string): void => {
   if (typeof alarm === 'string' && typeof attempt === 'string') told.push({ attempt, alarm });
 };
 const paid = await usePaidService({ log: createLog('error', { write }) });
+const { met } = paid.service;
 
 type Row = Readonly<Record<string, unknown>> & { readonly refund: { status: string; amountMinor: number } | null };
 const isKept = ({ status, refundedAt, reversedAt }: Row): boolean =>
@@ -206,4 +207,6 @@ test(`a year of ${PAYMENTS} payments of seed ${SEED} leaves each one's money whe
   console.table(table);
   const people = new Set(told.map(({ attempt }) => attempt)).size;
   console.info(`${begun.length} payments, ${done.size} habits; the operator was told of ${people}`);
+  console.info(met.confess('money'));
+  if (ONLY === undefined) expect(met.faults('money', { operations: 10 })).toEqual([]);
 }, 1_800_000);

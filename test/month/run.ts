@@ -174,6 +174,8 @@ row('requests, of them unanswered', `${world.requests}, ${world.unanswered}`);
 for (const [name, times] of [...done].sort(([a], [b]) => (a < b ? -1 : 1))) row(name, times);
 row('alarms caused', [...caused].join(', ') || 'none');
 row('alarms raised', [...raised].join(', ') || 'none');
+print(world.met?.confess('month') ?? '');
+amiss.push(...(world.met?.faults('month', { operations: 10 }) ?? []));
 await world.stop();
 if (amiss.length > 0) {
   print(`\n${amiss.length} amiss:`);

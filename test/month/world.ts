@@ -20,7 +20,9 @@ import { readConfig } from '#src/config.ts';
 import { migrate } from '#src/database/migrate.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
+import { readContract } from '#test/harness/api-document.ts';
 import { type MailServer, startMailServer } from '#test/harness/mail-server.ts';
+import { Met } from '#test/harness/met.ts';
 import { makeServerFolder, type OwnServer, startOwnServer, startServer, stopServer } from '#test/harness/own-server.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { type Ended, freePort, runCommand } from '#test/harness/started-service.ts';
@@ -54,6 +56,8 @@ export class World {
   hour = 0;
   /** Requests that were answered with 500, whatever for: none is acknowledged. */
   unanswered = 0;
+  /** What its requests met. */
+  met: Met | undefined;
   requests = 0;
   #url: string;
   #data: string;
@@ -107,6 +111,7 @@ export class World {
     Object.assign(world, { frail });
     await world.connect();
     for (let place = 0; place < PROCESSES; place += 1) await world.startProcess(place);
+    world.met = new Met(await readContract(world.#process(0).port));
     return world;
   }
 
@@ -243,7 +248,9 @@ export class World {
         this.unanswered += 1;
         return undefined;
       }
-      return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
+      const given = { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
+      this.met?.see({ method, target, body }, given, this.now());
+      return given;
     } catch {
       this.unanswered += 1;
       return undefined;

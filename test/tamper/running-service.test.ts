@@ -18,6 +18,7 @@ const EVERY = WANTED === undefined ? 60 : 1;
 const HOUR_MS = 3_600_000;
 
 const service = await startTestService({ worker: false });
+const { met } = service;
 const target = { service, account: await service.account() };
 afterAll(() => target.service.stop());
 
@@ -92,4 +93,9 @@ test('whole rows of an earlier moment, of another election or of a poll are foun
   await keepRows($client, 'poll', poll.id);
   await keepEarlier(other.event.id);
   await tryAll(await listReplays($client), WANTED === undefined ? 20 : 1);
+});
+
+test('what it met, and what it never does', () => {
+  console.info(met.confess('tamper'));
+  if (WANTED === undefined || WANTED === 'all') expect(met.faults('tamper', { operations: 6 })).toEqual([]);
 });
