@@ -207,7 +207,7 @@ export class Met {
     const phase = event === undefined ? undefined : phaseOf(event, now);
     // Refused for its shape, or by who asked: the phase was not looked at.
     const isAnswered = [200, 201, 202, 204, 402, 403, 409].includes(answer.status);
-    // Nobody who votes sees a draft.
+    // Voters do not see a draft.
     if (phase !== undefined && (isAnswered || (answer.status === 404 && phase === 'draft')))
       for (const action of actionsOf(operationId, body)) this.#note('actions in phases', `${action} in ${phase}`);
     if (answer.status >= 300) return;

@@ -3,7 +3,7 @@ export type Generator = 'model' | 'fuzz' | 'tamper' | 'money' | 'month';
 type Never = Readonly<Record<string, readonly string[]>>;
 
 const WITHOUT_FAULTS = {
-  'nobody writes to database or folders from outside': ['ballot_key_unavailable', 'rows_disagree', 'log_disputed'],
+  'nothing writes to database or folders from outside': ['ballot_key_unavailable', 'rows_disagree', 'log_disputed'],
   'one request at a time': ['overloaded', 'too_many_at_once', 'busy', 'idempotency_in_progress'],
 };
 const LETTERS_AND_MAILS = ['Letters/*', 'Mails to voters/*'];
@@ -16,7 +16,7 @@ export const NEVER_MET: Readonly<Record<Generator, Never>> = {
     'the providers that are played take every payment': ['payment_provider_unavailable', 'payment_unavailable'],
   },
   fuzz: {
-    'nobody writes to database or folders from outside': ['ballot_key_unavailable', 'rows_disagree', 'log_disputed'],
+    'nothing writes to database or folders from outside': ['ballot_key_unavailable', 'rows_disagree', 'log_disputed'],
     'no payment business is linked': ['payment_failed', 'payment_expired', 'nothing_to_settle'],
   },
   tamper: { 'an election of one account, with voters by name': [...SOLD, ...LETTERS_AND_MAILS, ...SHARED, 'Groups/*'] },

@@ -155,7 +155,7 @@ export const besideActs: Record<string, Act> = {
     await organize(world, op, event, 'PATCH', path, random.chance(0.8) ? { name: `Sponsor ${op.j}` } : {});
     if (random.chance(0.7)) await organize(world, op, event, 'DELETE', path);
   }),
-  /** The organizer pays back what bought a vote, or what nobody paid; or settles a case that is none. */
+  /** The organizer pays back what bought a vote, or what was never paid; or settles a case that is none. */
   refund: onEvent(async (world, event, op, random) => {
     const some = event.attempts.filter(
       (one) => !one.paid || (one.purpose === 'vote' && one.fulfilled !== undefined && !one.reversed),

@@ -35,7 +35,7 @@ const FILE: Expected = {
 const file: Handle = () => [FILE];
 const fits = (...names: readonly string[]): Json => Object.fromEntries(names.map((name) => [name, kit.ANY]));
 
-/** Nobody is mailed or written to before the opening, but for `beforeOpening` where it is scheduled and ready; nor after the close. */
+/** No mails and letters before the opening, but for `beforeOpening` where it is scheduled and ready; none after the close. */
 function mailable(event: Event, now: number, beforeOpening: boolean): Expected[] {
   if (event.type === 'poll') return [conflict('not_an_election')];
   const status = statusOf(event, now);
@@ -44,7 +44,7 @@ function mailable(event: Event, now: number, beforeOpening: boolean): Expected[]
   if (status === 'draft' || !beforeOpening) return [conflict('event_not_open')];
   return isReady(event) ? [] : [conflict('not_ready')];
 }
-/** Approved, as far as is known: by a first key, it may not be told yet. */
+/** Approved, as far as is known: by a first key, it may not be shown yet. */
 const approved = (event: Event) => event.voters.filter((one) => one.status === 'approved' && !one.erased);
 
 const notify: Handle = (model, { body, event, now }) => {
@@ -345,7 +345,7 @@ export const besideRoutes: readonly Route[] = [
     () => [
       { status: 302, location: /\/downloads\/letters\/\S+$/ },
       ...['letters_under_way', 'already_downloaded', 'letters_dropped'].map((reason) => conflict(reason)),
-      // Nobody to write to: there is no such file.
+      // With no voter to write to there is no such file.
       notFound(),
     ],
     { exists: (context) => lettersOf(context).length > 0, query: ['file'] },

@@ -10,8 +10,8 @@ export function eventChange(world: World, index: number, random: Random): Json {
   const now = world.driver.now();
   if (event === undefined) return {};
   const ways: (() => Json)[] = [
-    () => ({ title: `Renamed ${random.int(99)}` }),
-    () => ({ description: random.pick([null, 'Words.', '']) }),
+    () => ({ title: random.pick([`Renamed ${random.int(99)}`, 'T', 'T'.repeat(200)]) }),
+    () => ({ description: random.pick([null, 'Words.', '', 'D'.repeat(5000)]) }),
     () => ({ results: { visibility: random.pick(['hidden', 'live', 'published']) } }),
     () => ({ results: { visibility: 'live' } }),
     () => ({ endsAt: now + random.pick([20 * MINUTE, HOUR, 3 * HOUR, DAY * 2]) }),
@@ -80,7 +80,7 @@ export function positionChange(random: Random, groups: readonly { readonly id: s
   return random.pick<() => Json>([
     () => ({ title: `Office ${random.int(99)}` }),
     () => ({ description: 'More words.' }),
-    () => ({ seats: random.between(1, 3) }),
+    () => ({ seats: random.pick([1, 2, 3, 50]) }),
     () => ({ maxSelections: random.between(1, 3) }),
     () => ({ minSelections: random.between(0, 2) }),
     () => ({ groupId: random.chance(0.5) ? null : (nth(groups, 0)?.id ?? 'grp_unknown') }),
