@@ -53,7 +53,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 1906,
   'payment-providers': 2046,
-  database: 2290,
+  database: 2289,
   'embedded-postgres': 950,
   http: 4083,
   server: 880,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4340,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_116;
+const LINES_OF_ALL = 65_115;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 25;
 
