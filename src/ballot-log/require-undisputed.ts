@@ -7,27 +7,27 @@ import { countQueue, type LogHead } from './repository.ts';
 import type { NoteVerifier } from './signed-note.ts';
 import { eventTree } from './tree-store.ts';
 
-interface Finding {
+/** Thrown if the database does not match what was signed for a log. Appending would fork the log, so nothing is appended. */
+export class LogSetBack extends Error {
   readonly alarm: 'ballot_log_set_back' | 'ballot_log_changed';
   /** Leaves in the database (`size`), and in the last remembered checkpoint (`signed`). */
   readonly size: number;
-  readonly signed?: number | undefined;
+  readonly signed: number | undefined;
   /** The disagreement in words, if known. */
-  readonly reason?: string | undefined;
-}
+  readonly reason: string | undefined;
 
-/** Thrown if the database does not match what was signed for a log. Appending would fork the log, so nothing is appended. */
-export class LogSetBack extends Error {
-  readonly finding: Finding;
-
-  constructor(finding: Finding) {
+  constructor(alarm: LogSetBack['alarm'], size: number, signed: number | undefined, reason?: string) {
     super('the log of an event is not what was signed');
-    this.finding = finding;
+    this.reason = reason;
+    this.alarm = alarm;
+    this.size = size;
+    this.signed = signed;
   }
 }
 
-export const logChanged = ({ frontier: { size } }: Pick<LogHead, 'frontier'>, reason?: string): LogSetBack =>
-  new LogSetBack({ alarm: 'ballot_log_changed', size, reason });
+/** @param reason the disagreement in words, if known */
+export const logChanged = ({ frontier }: Pick<LogHead, 'frontier'>, reason?: string): LogSetBack =>
+  new LogSetBack('ballot_log_changed', frontier.size, undefined, reason);
 
 interface SignDeps {
   readonly checkpoints: CheckpointMemory;
@@ -65,11 +65,11 @@ export async function requireSigned(
   head: LogHead | undefined,
 ): Promise<Remembered | undefined> {
   const remembered = await deps.checkpoints.recall(event.id);
-  const found = { size: head?.frontier.size ?? 0, signed: remembered?.size };
+  const size = head?.frontier.size ?? 0;
   if (head !== undefined && !isSignedHead(deps.logKey, event, head))
-    throw new LogSetBack({ ...found, alarm: 'ballot_log_changed', reason: 'the head is not as it was signed' });
+    throw new LogSetBack('ballot_log_changed', size, remembered?.size, 'the head is not as it was signed');
   if (remembered !== undefined && !(await goesOnFrom(tx, event.id, head?.frontier, remembered)))
-    throw new LogSetBack({ ...found, alarm: 'ballot_log_set_back' });
+    throw new LogSetBack('ballot_log_set_back', size, remembered.size);
   return remembered;
 }
 
@@ -79,10 +79,10 @@ export function requireComplete(
   remembered: Remembered | undefined,
   present: number,
 ): void {
-  const found = { size: head?.frontier.size ?? 0, signed: remembered?.size };
-  if (present < (head?.confirmed ?? 0)) throw new LogSetBack({ ...found, alarm: 'ballot_log_changed' });
+  const size = head?.frontier.size ?? 0;
+  if (present < (head?.confirmed ?? 0)) throw new LogSetBack('ballot_log_changed', size, remembered?.size);
   if (present + (head?.dropped ?? 0) < (remembered?.confirmed ?? 0))
-    throw new LogSetBack({ ...found, alarm: 'ballot_log_set_back' });
+    throw new LogSetBack('ballot_log_set_back', size, remembered?.size);
 }
 
 /** Runs `requireSigned` and `requireComplete`, counting the queue. @throws LogSetBack */

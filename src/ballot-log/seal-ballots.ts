@@ -112,8 +112,9 @@ export async function sequenceLog(deps: SealDeps, eventId: string, least: number
   } catch (fault) {
     // Raise the alarm outside of the transaction, which was rolled back.
     if (fault instanceof LogSetBack) {
-      await raiseAlarm(deps, eventId, { ...fault.finding });
-      if (fault.finding.reason === END_MOVED) await restoreEnd(deps, eventId);
+      const { alarm, size, signed, reason } = fault;
+      await raiseAlarm(deps, eventId, { alarm, size, signed, reason });
+      if (reason === END_MOVED) await restoreEnd(deps, eventId);
     }
     throw fault;
   }

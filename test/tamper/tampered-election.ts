@@ -109,9 +109,7 @@ export async function findTampering(target: Target, election: Election): Promise
     await endElection(service, event.id);
   } catch (fault) {
     found.push(
-      fault instanceof LogSetBack
-        ? `the sequencer stops (${fault.finding.alarm})`
-        : `the sequencer fails (${nameOf(fault)})`,
+      fault instanceof LogSetBack ? `the sequencer stops (${fault.alarm})` : `the sequencer fails (${nameOf(fault)})`,
     );
   }
   const wrong = await checkLog(service.deps, event.id).catch((fault: unknown) => nameOf(fault));
