@@ -14,6 +14,9 @@ const makePoll = async () => {
   return { id, read };
 };
 
+/** Longer than the account's rest between two loads, which is a second at most. */
+const PATIENCE = { timeout: 10_000 };
+
 /** A cache whose loads each wait until they are let go. */
 function gatedCache() {
   const loads: string[] = [];
@@ -27,7 +30,7 @@ function gatedCache() {
     loads,
     next: () =>
       expect
-        .poll(() => gates.length)
+        .poll(() => gates.length, PATIENCE)
         .toBe(1)
         .then(() => gates.shift()?.()),
   };
@@ -37,7 +40,7 @@ test('callers whose load began before a change share the one that follows', asyn
   const poll = await makePoll();
   const { cache, loads, next } = gatedCache();
   const first = cache.get(await poll.read());
-  await expect.poll(() => loads).toHaveLength(1);
+  await expect.poll(() => loads, PATIENCE).toHaveLength(1);
   await account.patch(
     `/voting-events/${poll.id}/positions/${(await account.show(`/voting-events/${poll.id}/positions`))[0].id}`,
     {
@@ -58,7 +61,7 @@ test('loads of one account run one after the other', async () => {
   const [one, other] = [await makePoll(), await makePoll()];
   const { cache, loads, next } = gatedCache();
   const both = [cache.get(await one.read()), cache.get(await other.read())];
-  await expect.poll(() => loads).toEqual([one.id]);
+  await expect.poll(() => loads, PATIENCE).toEqual([one.id]);
   await next();
   await next();
   expect((await Promise.all(both)).map((definition) => definition?.event.id)).toEqual([one.id, other.id]);
