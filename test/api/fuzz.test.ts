@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { TestEvent } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 
 const service = await useService({ worker: false });
@@ -158,7 +158,11 @@ interface Described {
 }
 
 test('no field of any body, sent in any other form, makes a 5xx, and what is long, deep or wide is refused', async () => {
-  const { body: document }: { body: Described } = await service.call('GET', '/openapi.json');
+  // The requests before this one may have used up what an address may ask without a key.
+  const document = await eventually(async () => {
+    const { status, body } = await service.call('GET', '/openapi.json');
+    return status === 200 ? (body as Described) : undefined;
+  });
   const resolve = (ref: string): Schema => document.components.schemas[ref.split('/').at(-1) ?? ''] ?? {};
   const failed: unknown[] = [];
   const refused = new Set<string>();
