@@ -229,7 +229,12 @@ export async function startChaos(members: number, isLossy: boolean, dice: Chaos[
     },
     output: () => [...said, ...places.map(({ running }) => running?.log() ?? '')].join(''),
     async stop() {
-      for (const { running } of places) await running?.kill();
+      for (const place of places) {
+        const one = place.running;
+        // From here on its end is no surprise.
+        place.running = undefined;
+        await one?.kill();
+      }
       await service.stop();
       const proxies = [own, ...places.flatMap(({ database, provider }) => [database, provider])];
       await Promise.all([sandbox.stop(), mails.stop(), receiver.stop(), ...proxies.map((proxy) => proxy.stop())]);
