@@ -55,7 +55,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2046,
   database: 2289,
   'embedded-postgres': 950,
-  http: 4083,
+  http: 4086,
   server: 880,
   reference: 2874,
   jobs: 545,
@@ -68,7 +68,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 4103,
   credits: 706,
   ballots: 3173,
-  'ballot-log': 4596,
+  'ballot-log': 4597,
   'service-log': 649,
   tally: 2633,
   results: 6400,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4340,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_116;
+const LINES_OF_ALL = 65_120;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 25;
 

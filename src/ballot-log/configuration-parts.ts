@@ -116,10 +116,11 @@ export async function listParts(executor: Executor, eventId: string, from: numbe
       SELECT *, row_number() OVER parts AS place, lead(number) OVER parts AS next,
         coalesce(sum(octet_length(content)) OVER (parts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
       FROM log_configurations WHERE voting_event_id = ${eventId} AND number >= ${from}
-      WINDOW parts AS (ORDER BY number) LIMIT ${MAX_PARTS + 1}) AS page
+      WINDOW parts AS (ORDER BY number) ORDER BY number LIMIT ${MAX_PARTS + 1}) AS page
     WHERE place <= ${MAX_PARTS} AND before < ${PAGE_BYTES} ORDER BY number`);
   const data = rows.map(
-    ({ index, kind, id, content }) => `{"index":${index},"kind":"${kind}","id":"${id}","value":${content}}`,
+    ({ index, kind, id, content }) =>
+      `{"index":${index},"kind":${JSON.stringify(kind)},"id":${JSON.stringify(id)},"value":${content}}`,
   );
   const content = `{"data":[${data.join(',')}],"nextFrom":${rows.at(-1)?.next ?? null}}`;
   return { status: 200, text: { content, type: 'application/json' } };

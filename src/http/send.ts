@@ -55,10 +55,13 @@ async function answerStream(
 
 /** If the event loop runs its timers this late (ms), long reads run one at a time. */
 const LATE_MS = 20;
+/** The longest rest of a read's place, ms. */
+const MOST_REST_MS = 1_500;
 
 /**
- * Answers a read that holds one of the account's places until the answer is sent. If the client leaves before, the place rests as well:
- * otherwise clients that leave at once would take more of the machine than those that wait. @throws ApiError 429 after 2 s without a place
+ * Answers a read. It occupies one of the account's places until the answer is sent. If the client disconnects earlier, the place stays
+ * occupied for a rest (`restAfter`): otherwise an attacker who disconnects at once could start more reads than a client who waits.
+ * @throws ApiError 429 if no place becomes free within 2 s
  */
 export async function costly(c: RequestContext, account: string, read: () => Promise<Answer>): Promise<Response> {
   const { leases, load } = c.get('service');
@@ -78,7 +81,7 @@ export async function costly(c: RequestContext, account: string, read: () => Pro
       turn?.end();
       life.keep(place);
     };
-    setTimeout(end, rests ? restAfter(tookMs) : 0).unref();
+    setTimeout(end, rests ? restAfter(tookMs, MOST_REST_MS) : 0).unref();
   }
 }
 

@@ -7,10 +7,10 @@ const MOST_REST_MS = 1_000;
 const SMALL_MS = 20;
 
 /**
- * How long an account rests after work, ms: twice as long as the work took, at most a second. Otherwise an account whose clients ask
+ * How long an account rests after work, ms: twice as long as the work took, at most `mostMs`. Otherwise an account whose clients ask
  * again at once, or leave before they are answered, would keep the machine busy all the time.
  */
-export const restAfter = (tookMs: number): number => Math.min(REST * tookMs, MOST_REST_MS);
+export const restAfter = (tookMs: number, mostMs = MOST_REST_MS): number => Math.min(REST * tookMs, mostMs);
 
 /** Runs the work of a lane one after the other. Callers that ask for the same work before it begins share it. */
 export class SharedTurns {

@@ -35,7 +35,7 @@ export class Piles {
   /** Tallies by candidate: sums of weight with `TALLY_DECIMALS` decimals, numbers of ballots ("heads") with `VALUE_DECIMALS`. */
   readonly weight: bigint[];
   readonly heads: bigint[];
-  /** Totals of all ballots, also of those that rank only withdrawn candidates, with the decimals of the tallies. */
+  /** Weight and number of all ballots, including ballots that rank only withdrawn candidates; with the same decimals. */
   readonly rankedWeight: bigint;
   readonly rankedHeads: bigint;
   readonly #rankings: Rankings;

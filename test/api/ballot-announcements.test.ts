@@ -10,7 +10,7 @@ vi.spyOn(service.deps.ballotPublisher, 'publish').mockResolvedValue();
 const subscribe = async (account: TestAccount, type = 'ballot.confirmed'): Promise<string> =>
   (await account.make('/webhook-endpoints', { url: 'https://receiver.example/hook', eventTypes: [type] })).id;
 
-/** What an endpoint is told, or what is told of an event: of which, and of how many ballots. */
+/** The announcements that an endpoint received, or that one event caused: event and number of ballots. */
 const announced = async (id: string): Promise<[string, number][]> =>
   (
     await service.query(

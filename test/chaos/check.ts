@@ -103,7 +103,7 @@ async function judgeMessages(chaos: Chaos, { added, votes, elections }: Acknowle
   }
 }
 
-/** Claims of keys whose process lives, and transactions that nobody ends. */
+/** What must not be left in the database: claims of idempotency keys by living processes, and open transactions. */
 const LEFT = `SELECT (SELECT count(*)::int FROM idempotency_keys WHERE status IS NULL AND NOT is_claim_abandoned(claim)) AS claims,
   (SELECT count(*)::int FROM pg_stat_activity WHERE state LIKE 'idle in transaction%' AND datname = current_database()) AS transactions`;
 

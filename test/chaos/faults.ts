@@ -260,5 +260,5 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** Those that can be drawn on this machine. */
+/** Names of the faults that this machine can produce. */
 export const NAMES = Object.keys(FAULTS).filter((name) => hasFaketime || name !== 'a clock jumps');

@@ -135,7 +135,7 @@ async function send(port: number, step: Step, values: BadInputValues): Promise<R
 
 /**
  * Sends cases one after the other, with what has to come before each, over raw connections of their own.
- * @returns those that were answered otherwise than they should be, and why that matters
+ * @returns the inputs with a wrong answer, and why the right answer matters
  */
 export async function runBadInputs(
   port: number,

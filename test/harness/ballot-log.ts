@@ -29,7 +29,7 @@ export const createLogKey = (service: TestService, account: TestAccount, eventId
   createKeyOfEvent(service, account, 'log', eventId);
 
 /**
- * What the verifier finds over HTTP, and of its checks those that are not verified though they were asked for.
+ * The verifier's result over HTTP, and the requested checks that it could not verify.
  * @param event its ID or code
  */
 export async function verifyOverHttp(service: TestService, event: string, key: string | undefined, since?: string) {

@@ -71,7 +71,7 @@ const print: Handle = (_, { body, event, now }) => {
 };
 const lettersOf = ({ event, id }: Context) => event.letters.filter((one) => one.id === id);
 
-/** Rows that are taken, and those that are not, each by what is wrong with it. */
+/** Accepted rows, and rejected rows with their faults. */
 function judgeRows(event: Event, rows: readonly Voter[]): { good: Voter[]; bad: number } {
   const good: Voter[] = [];
   const twin = (row: Voter, other: Voter): boolean =>

@@ -65,7 +65,7 @@ export class Model {
   /** Addresses of files, by their last part. */
   readonly links = new Map<string, { readonly until: number; readonly key: Key; readonly event: Event }>();
   private readonly routes: readonly Route[] = [
-    // Before those that take any ID in the same place.
+    // Must stand before the routes that accept any ID at this place of the path.
     ...besideRoutes,
     ...settingsRoutes,
     ...organizerRoutes,

@@ -16,7 +16,7 @@ export const sandboxCredentials = (country: string): ProviderCredentials => {
   return { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
 };
 
-/** Plays both providers, and sends messages nowhere unless told otherwise. */
+/** Simulates both providers. Sends no webhooks unless an address is given. */
 export const playBoth = (more: Partial<SandboxOptions> = {}): Promise<Sandbox> =>
   startSandbox({ production: false, now: () => Date.now(), webhookTarget: () => undefined, ...more });
 
