@@ -659,7 +659,6 @@ ALTER TABLE "roll_sums" ADD CONSTRAINT "roll_sums_voting_event_id_voting_events_
 ALTER TABLE "roll_copies" ADD CONSTRAINT "roll_copies_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "voters" ADD CONSTRAINT "voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "event_invites" ADD CONSTRAINT "event_invites_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
-ALTER TABLE "voting_events" ADD CONSTRAINT "voting_events_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");
 ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");
 
 CREATE UNIQUE INDEX "api_keys_hash" ON "api_keys" USING btree ("hash");
@@ -946,9 +945,7 @@ CREATE UNLOGGED TABLE request_traces (
 );
 CREATE INDEX request_traces_at ON request_traces (at);
 
--- A voter whose group is deleted stays, without one.
-ALTER TABLE voters ADD CONSTRAINT voters_group FOREIGN KEY (voting_event_id, group_id) REFERENCES groups (voting_event_id, id)
-  ON DELETE SET NULL (group_id);
+ALTER TABLE voters ADD CONSTRAINT voters_group FOREIGN KEY (voting_event_id, group_id) REFERENCES groups (voting_event_id, id);
 
 -- Random bytes do not become shorter.
 ALTER TABLE ballot_blocks ALTER entries SET STORAGE EXTERNAL, ALTER tags SET STORAGE EXTERNAL, ALTER tag_heads SET STORAGE EXTERNAL,

@@ -14,6 +14,7 @@ const COMMANDS = [
   ...[1, 2, 3].map((seed) => `chaos -- --seed ${seed} --minutes 20`),
   'failover -- 20',
   'count-twice -- 500000',
+  'prove-checks',
   'mutants -- code --sample 120',
   'mutants -- money',
   ...[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((seed) => `money -- --seed ${seed}`),

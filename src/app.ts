@@ -26,6 +26,7 @@ import {
   limitRate,
   shedLoad,
   startRequest,
+  takeWork,
 } from '#src/http/middleware.ts';
 import { type Operation, operationsOf } from '#src/http/operation.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
@@ -83,6 +84,7 @@ export function createApp(
   app.use(admitKeyless((idOrCode) => requireOpenLog(deps, idOrCode))); // 401
   app.use(checkScope); // 403
   app.use(checkHeaders); // 400
+  app.use(takeWork); // 429
   app.notFound((c) => answerError(notFound(), c));
   app.onError(answerError);
 

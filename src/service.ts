@@ -311,6 +311,7 @@ export async function startService(
   const listener: Listener = await listen({
     referenceUrl: deps.config.apiDocUrl,
     secure: deps.config.baseUrl.startsWith('https://'),
+    behindProxy: deps.config.trustProxy > 0,
     fetch: (request, env) => app.fetch(request, env),
     port: deps.config.port,
     host: deps.config.host,

@@ -1,20 +1,24 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { WitnessDemand } from './check-witnesses.ts';
+import { finishExport, readFrom, savingTo } from './log-files.ts';
 import { readWitnessKey } from './note.ts';
-import { readOverHttp } from './read-service.ts';
+import { readOverHttp, Unreadable } from './read-service.ts';
 import { lastWords, type VerificationReport, verifyLog } from './verify-log.ts';
 
-const USAGE = `Verifies the ballot log of a voting event from the outside, over HTTP only.
+const USAGE = `Verifies the ballot log of a voting event from the outside: over HTTP, or from the files of an export.
 
   node verifier/main.ts --base-url URL --event EVENT [--key KEY] [options]
+  node verifier/main.ts --files PLACE --event EVENT [options]
 
   --base-url URL   address of the service, such as https://vote.example.org
+  --files PLACE    in place of a service: a folder that --export filled, or the address where a file server serves it
   --event EVENT    ID (evt_…) or code of the voting event
   --key KEY        a log, observe or vote key; better in the environment as VOTING_KEY.
                    Without one only a log that its organizer opened (log.open) is read
   --since FILE     a checkpoint that was saved before: shows that nothing was changed or removed since
   --save FILE      saves the checkpoint for the next time
+  --export FOLDER  saves everything that is read, as files for a file server; a folder holds one event, and is filled on
   --log-key TEXT   the key that signs, as known from elsewhere (/.well-known/voting-log-key)
   --witness KEY    a witness's verifier key; several times for several. The log's head must stand in the service's own log, and
                    the head of that one must bear cosignatures of witnesses
@@ -60,6 +64,8 @@ function readOptions() {
     options: {
       ...{
         'base-url': text,
+        files: text,
+        export: text,
         event: text,
         key: text,
         since: text,
@@ -72,10 +78,12 @@ function readOptions() {
       ...{ witness: { type: 'string', multiple: true }, quorum: text },
     },
   });
-  const { 'base-url': baseUrl, event } = values;
+  const { 'base-url': baseUrl, files, event, export: folder } = values;
   const key = values.key ?? process.env['VOTING_KEY'];
-  if (values.help === true || baseUrl === undefined || event === undefined) return undefined;
-  if (!/^https?:\/\/[^/]/.test(baseUrl)) throw new Error('--base-url must begin with http:// or https://');
+  if (values.help === true || event === undefined || (baseUrl === undefined && files === undefined)) return undefined;
+  if (baseUrl !== undefined && files !== undefined) throw new Error('--base-url and --files exclude each other');
+  if (baseUrl !== undefined && !/^https?:\/\/[^/]/.test(baseUrl))
+    throw new Error('--base-url must begin with http:// or https://');
   const file = (path: string | undefined): string | undefined =>
     // A note ends with one line end; what was pasted into a file may have more or none.
     path === undefined ? undefined : `${readFileSync(path, 'utf8').trimEnd()}\n`;
@@ -86,7 +94,8 @@ function readOptions() {
     values['log-key'],
   ];
   return {
-    ...{ baseUrl, event, key: key === '' ? undefined : key, save: values.save, json: values.json === true },
+    ...{ event, folder, save: values.save, json: values.json === true },
+    read: baseUrl === undefined ? readFrom(files ?? '', event) : readOverHttp(baseUrl, key === '' ? undefined : key),
     ...(since === undefined ? {} : { since }),
     ...(promise === undefined ? {} : { promise }),
     ...(logKey === undefined ? {} : { logKey }),
@@ -117,14 +126,27 @@ async function main(): Promise<number> {
     process.stderr.write(USAGE);
     return 2;
   }
-  const { baseUrl, key, save, json, ...rest } = options;
-  const report = await verifyLog({ ...rest, read: readOverHttp(baseUrl, key), onProgress: progress });
+  const { folder, save, json, ...rest } = options;
+  const read = folder === undefined ? rest.read : savingTo(folder, rest.event, rest.read);
+  const report = await verifyLog({ ...rest, read, onProgress: progress });
   if (json) process.stdout.write(`${JSON.stringify(report)}\n`);
   else print(report);
+  const { verified, checkpoint, size, checks } = report;
   // A checkpoint of a log that is not right must not become what the next run believes.
-  if (save !== undefined && report.verified !== 'no' && report.checkpoint !== null)
-    writeFileSync(save, report.checkpoint);
-  return EXIT_STATUS[report.verified];
+  if (save !== undefined && verified !== 'no' && checkpoint !== null) writeFileSync(save, checkpoint);
+  const isWhole = checks.some(({ name, status }) => name === 'root' && status === 'verified');
+  if (folder !== undefined && verified !== 'no' && isWhole && checkpoint !== null && size !== null) {
+    try {
+      await finishExport(folder, rest.event, read, { checkpoint, size });
+    } catch (fault) {
+      if (!(fault instanceof Unreadable)) throw fault;
+      process.stderr.write(`The export is not complete: ${fault.message}. Run it again.\n`);
+      return EXIT_STATUS.partial;
+    }
+    if (!json)
+      process.stdout.write(`\nSaved in ${folder}. To verify the files: --files ${folder} --event ${rest.event}\n`);
+  }
+  return EXIT_STATUS[verified];
 }
 
 // The reader of the output may have read enough of it.

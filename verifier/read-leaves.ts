@@ -117,8 +117,8 @@ const groups = (index: number): string => {
   return (digits.match(/.../g) ?? []).map((group, at, all) => (at < all.length - 1 ? `x${group}` : group)).join('/');
 };
 
-/** The address of the bundle of entries, or of the tile of leaf hashes, that begins at `256 × index`. */
-export const address = (kind: 'entries' | '0', index: number, width: number): string =>
+/** The address of the bundle of entries, or of the tile of hashes of a level, that begins at `256 × index`; leaf hashes are level 0. */
+export const address = (kind: 'entries' | number, index: number, width: number): string =>
   `tile/${kind}/${groups(index)}${width === WIDTH ? '' : `.p/${width}`}`;
 
 export function splitBundle(bytes: Buffer, count: number): Buffer[] {
@@ -363,7 +363,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   for (let index = 0; tree.size < size; index += 1) {
     const width = Math.min(WIDTH, size - tree.size);
     const bundle = await readSigned(read, `${base}/${address('entries', index, width)}`, MOST_BYTES.entries);
-    const tile = await readSigned(read, `${base}/${address('0', index, width)}`, MOST_BYTES.tile);
+    const tile = await readSigned(read, `${base}/${address(0, index, width)}`, MOST_BYTES.tile);
     const hashes: Buffer[] = [];
     for (const entry of splitBundle(bundle, width)) {
       reader.take(entry);

@@ -8,7 +8,14 @@ import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { endsOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
-import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
+import {
+  type BallotRows,
+  listCandidates,
+  listGroups,
+  listPositions,
+  listSponsors,
+  readSmallBallot,
+} from './repository.ts';
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
 
 export interface BallotPosition extends Position {
@@ -37,6 +44,8 @@ export interface BallotDefinition {
   readonly candidateByNumber: ReadonlyMap<number, Candidate>;
   /** True if SQL outside the service changed rows that confirmed ballots depend on: no ballot may then be cast or confirmed. */
   readonly isForged: boolean;
+  /** False if the event had no ballot log in the snapshot that was read: the definition then cannot differ from a logged one. */
+  readonly mayBeLogged: boolean;
 }
 
 /** Limit of candidate numbers, which are consecutive: a count allocates four bytes per position and number up to the largest. */
@@ -46,15 +55,7 @@ const MAX_CANDIDATE_NUMBER = 500_000;
 const isOwn = ({ number, positionIds }: Candidate): boolean =>
   number > 0 && number <= MAX_CANDIDATE_NUMBER && new Set(positionIds).size === positionIds.length;
 
-export function assembleBallotDefinition(
-  event: VotingEvent,
-  rows: {
-    positions: readonly Position[];
-    candidates: readonly Candidate[];
-    groups: readonly Group[];
-    sponsors: readonly Sponsor[];
-  },
-): BallotDefinition {
+export function assembleBallotDefinition(event: VotingEvent, rows: BallotRows): BallotDefinition {
   // One pass for all positions: a pass for each would read a thousand candidates a hundred times.
   const standing = new Map<string, Candidate[]>(rows.positions.map(({ id }) => [id, []]));
   for (const candidate of rows.candidates)
@@ -87,6 +88,8 @@ export function assembleBallotDefinition(
 
 /** Reads a definition from one snapshot, so that event, positions and candidates belong together. Undefined if the event is gone. */
 export async function loadBallotDefinition(db: Database, eventId: string): Promise<BallotDefinition | undefined> {
+  const small = await readSmallBallot(db.$client, eventId);
+  if (small !== 'large') return small && assembleBallotDefinition(small.event, small);
   return atOneMoment(db, async (tx) => {
     const event = await findEventById(tx, eventId);
     return event === undefined ? undefined : readBallotDefinition(tx, event);
@@ -100,6 +103,7 @@ async function readBallotDefinition(tx: Transaction, event: VotingEvent): Promis
     candidates: await listCandidates(tx, event.id),
     groups: await listGroups(tx, event.id),
     sponsors: await listSponsors(tx, event.id),
+    mayBeLogged: true,
   });
 }
 
@@ -110,6 +114,19 @@ const isAsNew = (kept: BallotDefinition, event: VotingEvent): boolean =>
   kept.event.definitionVersion > event.definitionVersion ||
   (kept.event.definitionVersion === event.definitionVersion && endsOf(kept.event) === endsOf(event));
 
+/** Characters, or choices of candidates by position, from which reading a definition takes tens of milliseconds. */
+const LARGE = 100_000;
+
+/** Characters of all descriptions of a ballot, which are most of a long one. */
+export const describedIn = ({ positions, candidates, groups }: BallotDefinition): number =>
+  [...positions, ...candidates, ...groups].reduce((sum, { description }) => sum + (description?.length ?? 0), 0);
+
+function isLarge(definition: BallotDefinition | undefined): boolean {
+  if (definition === undefined) return false;
+  const choices = definition.positions.reduce((sum, { allCandidates }) => sum + allCandidates.length, 0);
+  return describedIn(definition) + 10 * choices > LARGE;
+}
+
 const MAX_KEPT = 500;
 
 /** Caches definitions by event. An outdated definition does no harm: each write checks that its definition's version is current. */
@@ -117,8 +134,8 @@ export class BallotDefinitionCache {
   readonly #db: Database;
   readonly #definitions = new Map<string, BallotDefinition>();
   readonly #loading = new Map<string, Promise<BallotDefinition | undefined>>();
-  /** Loads of one account run one after the other, with rests: an account could change a large ballot all the time. */
-  readonly #turns = new SharedTurns({ rests: true });
+  /** Loads of one account run one after the other, with rests after large ones: an account could change a large ballot all the time. */
+  readonly #turns = new SharedTurns<BallotDefinition | undefined>({ rests: isLarge });
   readonly #isForged: IsForged;
 
   /** @param isForged called for each definition that is read; omitted in a thread that only counts ballots */

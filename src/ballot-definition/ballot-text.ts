@@ -6,7 +6,7 @@ import { seedField } from '#src/http/fields.ts';
 import { markRehearsalText } from '#src/http/rehearsal.ts';
 import { pick } from '#src/platform/pick.ts';
 import { jsonPieces } from '#src/platform/stream-text.ts';
-import type { BallotDefinition, BallotPosition } from './ballot-definition.ts';
+import { type BallotDefinition, type BallotPosition, describedIn } from './ballot-definition.ts';
 import { referendumRoleShape } from './candidate.ts';
 import { votingMethodShape } from './position.ts';
 import { inOrder, pickOrder } from './shuffle.ts';
@@ -168,10 +168,11 @@ export const ballotQuery = z.strictObject({
   seed: seedField().optional().describe('The same seed gives the same order of candidates.'),
 });
 
-/** A ballot with more candidates (counted once for each of their positions) is built only after `enter`. */
-const LONG_BALLOT = 1_000;
-const isLong = ({ positions }: BallotDefinition): boolean =>
-  positions.reduce((sum, { candidates }) => sum + candidates.length, 0) > LONG_BALLOT;
+/** A ballot with more candidates (counted once for each of their positions) or characters is built only after `enter`. */
+const LONG_BALLOT = { candidates: 1_000, characters: 1_000_000 };
+const isLong = (definition: BallotDefinition): boolean =>
+  definition.positions.reduce((sum, { candidates }) => sum + candidates.length, 0) > LONG_BALLOT.candidates ||
+  describedIn(definition) > LONG_BALLOT.characters;
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
 /** Caches the ballots of fixed orders, and of shuffled orders by seed. Without a seed each ballot has its own order, and is not cached. */

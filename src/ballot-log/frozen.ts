@@ -53,6 +53,7 @@ export async function differsFromLog(
   definition: BallotDefinition,
 ): Promise<boolean> {
   if (definition.isForged) return true;
+  if (!definition.mayBeLogged) return false;
   const { id: eventId, definitionVersion } = definition.event;
   const head = await findHead(db, eventId);
   if (head === undefined) return false;

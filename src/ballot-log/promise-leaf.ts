@@ -18,6 +18,9 @@ import { type NoteSigner, signNote } from './signed-note.ts';
  */
 const WORDS = 'this leaf will be in the log';
 
+/** The last moment whose year has four digits, as readers expect it: an event may end in 9999, and the promise a day later. */
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
 /**
  * Signs a promise.
  * @param origin the origin of the log (`originOf`)
@@ -27,7 +30,8 @@ const WORDS = 'this leaf will be in the log';
 export function signLogPromise(origin: string, leafHash: Uint8Array, signer: NoteSigner, untilMs: number): string {
   if (leafHash.length !== HASH_BYTES) throw new RangeError(`a leaf hash has ${HASH_BYTES} bytes`);
   const encoded = Buffer.from(leafHash).toString('base64');
-  return signNote(`${origin}\n${WORDS}\n${encoded}\nuntil ${new Date(untilMs).toISOString()}\n`, signer);
+  const until = new Date(Math.min(untilMs, LAST_MS)).toISOString();
+  return signNote(`${origin}\n${WORDS}\n${encoded}\nuntil ${until}\n`, signer);
 }
 
 /** Minimum time between two sealings of an event's full queue: sealing three hundred ballots costs about as much as thirty. */

@@ -12,9 +12,10 @@ interface VerifyOptions extends Readonly<Record<string, unknown>> {
   readonly witness?: string[];
 }
 
-const optionOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+const optionOf = (name: string): string =>
+  name === 'to' ? '--export' : `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** `log signing-key`, `adopt-key` and `verify`, which runs the verifier: a program without the service's code that uses HTTP only. */
+/** `log signing-key`, `adopt-key`, and `verify` and `export`, which run the verifier, a program without the service's code. */
 export function addLogCommands({ command, group, json, withDatabase, verifierEnvironment }: Cli): void {
   const log = group('log', 'ballot logs');
 
@@ -53,46 +54,61 @@ export function addLogCommands({ command, group, json, withDatabase, verifierEnv
     }),
   );
 
-  command(
-    log,
+  const verifying = (name: string, description: string, ...examples: readonly string[]) =>
+    command(log, name, description, ...examples)
+      .requiredOption('--event <event>', 'the event, by its ID or code')
+      .option(
+        '--key <key>',
+        'a log, observe or vote key; better in the environment as VOTING_KEY; none where the log is open',
+      )
+      .option('--since <file>', 'a checkpoint that was saved before')
+      .option('--save <file>', 'where to save the checkpoint for the next time')
+      .option('--log-key <text>', 'the key that signs, as known from elsewhere')
+      .option(
+        '--witness <key>',
+        'the verifier key of a witness; several times for several',
+        (key: string, keys: string[] = []) => [...keys, key],
+      )
+      .option('--quorum <n>', 'how many of these witnesses must have cosigned; all unless given')
+      .addHelpText(
+        'after',
+        '\nExit status: 0 everything is right, 1 something is wrong, 2 wrong usage, 3 what was checked is right and something could not be checked.',
+      )
+      .action(async ({ key, witness = [], ...options }: VerifyOptions) => {
+        const printing = json() ? ['--json'] : [];
+        const named = Object.entries(options).flatMap(([option, value]) =>
+          typeof value === 'string' ? [`${optionOf(option)}=${value}`] : [],
+        );
+        const witnesses = witness.map((one) => `--witness=${one}`);
+        // Every user of the machine can read arguments, so the key is passed in the environment.
+        const child = spawn(process.execPath, [VERIFIER, ...named, ...witnesses, ...printing], {
+          stdio: 'inherit',
+          env: await verifierEnvironment(key),
+        });
+        const [code]: unknown[] = await once(child, 'exit');
+        process.exitCode = typeof code === 'number' ? code : 2;
+      });
+
+  verifying(
     'verify',
-    'verify the ballot log of an event from the outside, over HTTP only',
+    'verify the ballot log of an event from the outside, over HTTP or from exported files',
     'log verify --base-url https://vote.example.org --event evt_… --save checkpoint.txt',
     'log verify --base-url https://vote.example.org --event evt_… --since checkpoint.txt',
+    'log verify --files agm-2026 --event evt_…',
+  )
+    .option('--base-url <url>', 'address of the service')
+    .option(
+      '--files <place>',
+      'in place of a service: a folder of `log export`, or the address where a file server serves it',
+    )
+    .option('--promise <file>', 'the logPromise that a voter was given')
+    .option('--code <file>', 'the confirmation code of a voter: shows that the ballot is in the log');
+
+  verifying(
+    'export',
+    'verify the ballot log of an event, and save it as files for a file server',
+    'log export --base-url https://vote.example.org --event evt_… --to agm-2026',
   )
     .requiredOption('--base-url <url>', 'address of the service')
-    .requiredOption('--event <event>', 'the event, by its ID or code')
-    .option(
-      '--key <key>',
-      'a log, observe or vote key; better in the environment as VOTING_KEY; none where the log is open',
-    )
-    .option('--since <file>', 'a checkpoint that was saved before')
-    .option('--save <file>', 'where to save the checkpoint for the next time')
-    .option('--log-key <text>', 'the key that signs, as known from elsewhere')
-    .option('--promise <file>', 'the logPromise that a voter was given')
-    .option('--code <file>', 'the confirmation code of a voter: shows that the ballot is in the log')
-    .option(
-      '--witness <key>',
-      'the verifier key of a witness; several times for several',
-      (key: string, keys: string[] = []) => [...keys, key],
-    )
-    .option('--quorum <n>', 'how many of these witnesses must have cosigned; all unless given')
-    .addHelpText(
-      'after',
-      '\nExit status: 0 everything is right, 1 something is wrong, 2 wrong usage, 3 what was checked is right and something could not be checked.',
-    )
-    .action(async ({ key, witness = [], ...options }: VerifyOptions) => {
-      const printing = json() ? ['--json'] : [];
-      const named = Object.entries(options).flatMap(([name, value]) =>
-        typeof value === 'string' ? [`${optionOf(name)}=${value}`] : [],
-      );
-      const witnesses = witness.map((one) => `--witness=${one}`);
-      // Every user of the machine can read arguments, so the key is passed in the environment.
-      const child = spawn(process.execPath, [VERIFIER, ...named, ...witnesses, ...printing], {
-        stdio: 'inherit',
-        env: await verifierEnvironment(key),
-      });
-      const [code]: unknown[] = await once(child, 'exit');
-      process.exitCode = typeof code === 'number' ? code : 2;
-    });
+    .requiredOption('--to <folder>', 'a folder for this event alone; a later export adds what is new');
 }

@@ -5,11 +5,11 @@ import type { Deps } from '#src/deps.ts';
 import { gone } from '#src/http/answer.ts';
 import { type AnswerShapes, answersNothing, answersText } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
+import { STRANGER } from '#src/http/caller.ts';
 import type { Env } from '#src/http/env.ts';
 import type { ObservedRequest } from '#src/http/errors.ts';
 import { operation } from '#src/http/operation.ts';
 import { readRequestBody } from '#src/http/read-body.ts';
-import { NO_ACCOUNT } from '#src/http/request-life.ts';
 import { answer } from '#src/http/send.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
@@ -88,7 +88,7 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     ),
     async (c) => {
       const life = c.get('life');
-      await life.take(deps.leases.consoleStreams, NO_ACCOUNT);
+      await life.take(deps.leases.consoleStreams, STRANGER);
       const left = new AbortController();
       life.gone.addEventListener('abort', () => left.abort());
       // `life.gone` does not fire if a peer only closes its sending side, as it may still read an answer. For a stream it has gone.

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type Lease, Leases } from '#src/platform/leases.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { whose } from '#src/platform/turns.ts';
+import { asker } from '#src/platform/turns.ts';
 import { orLate } from '#src/platform/within.ts';
 
 /** Stands for the account when the process itself asks for a connection. */
@@ -57,7 +57,7 @@ export class FairPool extends pg.Pool {
   protected async take(): Promise<pg.PoolClient> {
     if (this.#isSilent) throw silent();
     const began = monotonicMs();
-    const place = await this.#places.take(whose.getStore() ?? PROCESS);
+    const place = await this.#places.take(asker.getStore()?.account ?? PROCESS);
     const connecting = super.connect();
     try {
       // pg's own time limit ignores the wait for a place: only the rest of `#waitMs` is left for the connection.

@@ -2,8 +2,8 @@ import type { MiddlewareHandler } from 'hono';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { countedAddress } from '#src/platform/network-address.ts';
-import { whose } from '#src/platform/turns.ts';
-import type { Caller } from './caller.ts';
+import { asker } from '#src/platform/turns.ts';
+import { type Caller, STRANGER } from './caller.ts';
 import type { Env } from './env.ts';
 import { OPEN_REQUESTS_PER_MINUTE, type RateLimiter, tooManyRequests } from './rate-limit.ts';
 import { valuesOf } from './request-headers.ts';
@@ -33,9 +33,6 @@ export interface Authentication {
   /** The account of a recently valid key, from memory alone; undefined if the key is not in it. */
   accountOf(authorization: string): string | undefined;
 }
-
-/** The account ID of requests without a key. */
-export const STRANGER = '';
 
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 30;
 /** Key look-ups that an address still gets after too many failures, so that a valid key that is not cached passes. */
@@ -133,7 +130,8 @@ export function authenticate({
       }
     }
     c.set('caller', caller);
-    c.get('life').isOf(caller.accountId);
-    await whose.run(caller.accountId, next);
+    const life = c.get('life');
+    life.isOf(caller.accountId);
+    await asker.run({ account: caller.accountId, life }, next);
   };
 }

@@ -23,6 +23,9 @@ export interface Caller {
 /** The key ID of the operator's own commands. The audit trail names no key for this ID. */
 export const OPERATOR = 'operator';
 
+/** The account ID of requests without a key. */
+export const STRANGER = '';
+
 /** Whether a request came without an API key, to an operation that requires none. */
 export const isKeyless = ({ keyId }: Caller): boolean => keyId === '';
 

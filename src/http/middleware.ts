@@ -3,8 +3,8 @@ import { matchedRoutes } from 'hono/route';
 import type { RouterRoute } from 'hono/types';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError, badRequest, notFound } from '#src/platform/errors.ts';
-import { type Authentication, STRANGER } from './authenticate.ts';
-import { isKeyless, requireRole } from './caller.ts';
+import type { Authentication } from './authenticate.ts';
+import { isKeyless, requireRole, STRANGER } from './caller.ts';
 import type { Env, RequestContext, Service, TargetStep } from './env.ts';
 import type { JsonObject } from './json/strict-json.ts';
 import { type Load, urgencyOf } from './load.ts';
@@ -19,7 +19,7 @@ import {
   parseIdempotencyKey,
   valuesOf,
 } from './request-headers.ts';
-import { RequestLife } from './request-life.ts';
+import { beginWork, RequestLife } from './request-life.ts';
 import { parseRequestTarget } from './request-target.ts';
 
 /** Prepares every request: its ID, security headers, parsed target. @param secure adds Strict-Transport-Security */
@@ -170,6 +170,16 @@ export const checkHeaders: MiddlewareHandler<Env> = (c, next) => {
     }
   }
   return next();
+};
+
+/**
+ * Lets an account have only so many requests worked at (`beginWork`). A request with a body begins when the body has arrived. Changes by
+ * organizers have a limit of their own, which counts after their role is known (completions 1.6). @throws ApiError 429
+ */
+export const takeWork: MiddlewareHandler<Env> = async (c, next) => {
+  const { unlimited, scope } = c.get('operation');
+  if (unlimited !== true && scope !== 'write' && !announcesBody(c.env.incoming.rawHeaders)) await beginWork(c);
+  await next();
 };
 
 /** Finds the resource in the path (404) and checks the caller's role in it (403), before the body (completions 1.6). */

@@ -8,7 +8,7 @@ import type { RequestContext } from './env.ts';
 import { digestOf, readLargeBody, type StoredBody } from './json/large-body.ts';
 import { type BodyBounds, type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
 import { announcesBody } from './request-headers.ts';
-import { type RequestLife, takeChangePlace } from './request-life.ts';
+import { beginWork, type RequestLife, takeChangePlace } from './request-life.ts';
 
 function tooLarge(maxBytes: number): ApiError {
   return invalidField('', `must have at most ${maxBytes} bytes`);
@@ -129,6 +129,7 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   // Bodies of voters are never written to a disk, where traces could show who voted what.
   if (announced <= FREE_BYTES || scope !== 'write') {
     const bytes = await life.rest(readRequestBody(incoming, bounds.bytes));
+    if (scope !== 'write') await beginWork(c);
     return bytes.length === 0 && bodyFor === undefined ? undefined : parseShort(life, accountId, bytes, bounds);
   }
   const stored = await life.rest(storeRequestBody(c, bounds.bytes));

@@ -1,21 +1,27 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Lease, Leases } from '#src/platform/leases.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { isKeyless } from './caller.ts';
 import type { RequestContext } from './env.ts';
-import type { Stay } from './load.ts';
+import { type Stay, urgencyOf } from './load.ts';
 import { refuse } from './refusals.ts';
 
 const MIB = 1024 * 1024;
 /** Longer than the work ahead of a waiting request: two long changes of some seconds each. */
 const LONG_WAIT_MS = 60_000;
-
-export const NO_ACCOUNT = '';
+/** Long, because in a slow process the requests of an account that sends few wait, too. */
+const WORK_WAIT_MS = 10_000;
 
 const limited = (limits: Omit<ConstructorParameters<typeof Leases>[0], 'refuse'>) =>
   new Leases({ ...limits, refuse: (whose) => refuse(whose === 'account' ? 'too_many_at_once' : 'overloaded') });
 
 /** Limits on work that is under way at the same time, per account and for all accounts. */
 export const createLeases = () => ({
+  /** Reads, and requests for voters, that the event loop works at: while one account sends hundreds, each step of another waits for these few. */
+  readsAtWork: limited({ perAccount: 8, maxWaiting: 1_000, maxWaitMs: WORK_WAIT_MS }),
+  othersAtWork: limited({ perAccount: 32, maxWaiting: 1_000, maxWaitMs: WORK_WAIT_MS }),
+  /** Requests without a key, by address. */
+  strangersAtWork: limited({ perAccount: 4, inAll: 16, maxWaiting: 100 }),
   /** Searches, files, statistics and long lists. */
   costlyReads: limited({ perAccount: 2, maxWaiting: 50 }),
   /** Costly reads while the event loop is late: one at a time, and the accounts take turns. */
@@ -32,6 +38,8 @@ export const createLeases = () => ({
   strangersBytes: limited({ perAccount: 4 * MIB }),
   /** Ballots of more than 1,000 candidates built for a request, until it is answered: each takes megabytes. Cached ones are free. */
   ballots: limited({ perAccount: 3, inAll: 6, maxWaiting: 200 }),
+  /** Results of hundreds of candidates, until they are sent: a peer that reads slowly would keep each of them in memory, up to 10 MB. */
+  results: limited({ perAccount: 6, maxWaiting: 200, maxWaitMs: TIME_LIMITS.countMs }),
   /** Reports that are being counted and drawn: each takes megabytes. */
   prints: limited({ perAccount: 1, inAll: 3, maxWaiting: 2, maxWaitMs: LONG_WAIT_MS }),
   /** Orders of the thread pool, waiting or running. A waiting order takes little memory. */
@@ -49,6 +57,8 @@ export class RequestLife {
   readonly #bindings: HttpBindings;
   readonly #leases = new Map<object, Lease>();
   #stay: Stay | undefined;
+  #atWork: Lease | undefined;
+  #places: { readonly of: Leases; readonly account: string } | undefined;
   #gone: AbortController | undefined;
   #isHandled = false;
 
@@ -103,8 +113,22 @@ export class RequestLife {
     this.#stay?.isOf(account);
   }
 
-  /** Waits for the sender or for a turn. Meanwhile the request causes no work and does not count as load. */
-  async rest<Value>(wait: Promise<Value>): Promise<Value> {
+  /** Waits until the account has a place for one more request that is worked at. @throws ApiError 429 after some time without one */
+  async begin(places: Leases, account: string): Promise<void> {
+    this.#places = { of: places, account };
+    await this.#goOn();
+  }
+
+  async #goOn(): Promise<void> {
+    if (this.#places === undefined || this.#atWork !== undefined) return;
+    const { of: places, account } = this.#places;
+    const place = places.takeNow(account) ?? (await this.#pause(places.take(account)));
+    // Two waits of one request may end at the same time, and a request may end meanwhile.
+    if (this.#atWork === undefined && !this.#isHandled) this.#atWork = place;
+    else place.end();
+  }
+
+  async #pause<Value>(wait: Promise<Value>): Promise<Value> {
     this.#stay?.rest();
     try {
       return await wait;
@@ -113,7 +137,32 @@ export class RequestLife {
     }
   }
 
+  #leaveWork(): void {
+    this.#atWork?.end();
+    this.#atWork = undefined;
+  }
+
+  /** Like `rest`, for a wait that hundreds of requests may share. Nothing was changed before it, so the request may be refused. @throws ApiError 429 */
+  async restAndBegin<Value>(wait: Promise<Value>): Promise<Value> {
+    this.#leaveWork();
+    const value = await this.#pause(wait);
+    await this.#goOn();
+    return value;
+  }
+
+  /**
+   * Waits for the sender, for a turn or for another server. Meanwhile the request causes no work and does not count as load. Then it waits
+   * for a place of `begin` again; without one after some time it goes on all the same, because it may be in the middle of its work.
+   */
+  async rest<Value>(wait: Promise<Value>): Promise<Value> {
+    this.#leaveWork();
+    const value = await this.#pause(wait);
+    await this.#goOn().catch(() => undefined);
+    return value;
+  }
+
   handled(): void {
+    this.#leaveWork();
     this.#isHandled = true;
     this.#endWhenOver();
   }
@@ -122,6 +171,14 @@ export class RequestLife {
   #endWhenOver(): void {
     if (this.#isHandled && this.#gone?.signal.aborted === true) for (const lease of this.#leases.values()) lease.end();
   }
+}
+
+/** Call when a request has arrived as a whole. @throws ApiError 429 `too_many_at_once` */
+export function beginWork(c: RequestContext): Promise<void> {
+  const { readsAtWork, othersAtWork, strangersAtWork } = c.get('service').leases;
+  const [life, caller] = [c.get('life'), c.get('caller')];
+  if (isKeyless(caller)) return life.begin(strangersAtWork, c.get('known').address ?? '');
+  return life.begin(urgencyOf(c.get('operation')) === 'read' ? readsAtWork : othersAtWork, caller.accountId);
 }
 
 /** Takes one of the places for changes of the caller's account. @throws ApiError 429 after 2 s without one */

@@ -2,7 +2,7 @@ import { monotonicMs } from '#src/platform/clock.ts';
 import type { Lease } from '#src/platform/leases.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { restAfter } from '#src/platform/shared-turns.ts';
-import { jsonPieces, streamText } from '#src/platform/stream-text.ts';
+import { CHUNK_LENGTH, jsonPieces, streamBytes, streamText } from '#src/platform/stream-text.ts';
 import type { Answer } from './answer.ts';
 import { type CachedJson, hasAlready, takesGzip } from './cached-json.ts';
 import type { RequestContext } from './env.ts';
@@ -66,7 +66,7 @@ const MOST_REST_MS = 1_500;
 export async function costly(c: RequestContext, account: string, read: () => Promise<Answer>): Promise<Response> {
   const { leases, load } = c.get('service');
   const life = c.get('life');
-  const place = await leases.costlyReads.take(account, 1, life.gone);
+  const place = await life.rest(leases.costlyReads.take(account, 1, life.gone));
   let turn: Lease | undefined;
   let began: number | undefined;
   try {
@@ -89,8 +89,8 @@ export function answer(c: RequestContext, result: Answer): Response | Promise<Re
   const { status } = result;
   if (result.headers !== undefined) Object.assign(c.get('headers'), result.headers);
   if (result.kept !== undefined) return answerCached(c, result.kept);
-  if (result.text !== undefined) return send(c, status, result.text.type, result.text.content);
-  if (result.bytes !== undefined) return send(c, status, result.bytes.type, result.bytes.content);
+  if (result.text !== undefined) return sendWhole(c, status, result.text);
+  if (result.bytes !== undefined) return sendWhole(c, status, result.bytes);
   if (result.stream !== undefined) return answerStream(c, result.stream, status);
   if (result.body === undefined) return send(c, status, undefined, null);
   const body = rehearsedEventOf(c) === undefined ? result.body : markRehearsal(result.body);
@@ -99,8 +99,20 @@ export function answer(c: RequestContext, result: Answer): Response | Promise<Re
   return send(c, status, 'application/json', JSON.stringify(body));
 }
 
-/** Texts up to this length are sent as a whole, with Content-Length. */
-const SENT_WHOLE_CHARACTERS = 64 * 1024;
+/**
+ * Sends a body of known length. A long one is written in pieces: written at once, those of twenty peers hold the event loop, and what
+ * slow readers have not taken waits in memory.
+ */
+function sendWhole(
+  c: RequestContext,
+  status: number,
+  { content, type }: NonNullable<Answer['text'] | Answer['bytes']>,
+): Response | Promise<Response> {
+  if (content.length <= CHUNK_LENGTH) return send(c, status, type, content);
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+  c.get('headers')['Content-Length'] = String(bytes.length);
+  return answerStream(c, { open: () => streamBytes(bytes), type }, status);
+}
 
 /** Writes a long body in pieces and lets other requests run in between: the longest list has 18 MB. */
 function answerRead(c: RequestContext, body: unknown, status: number): Response | Promise<Response> {
@@ -108,7 +120,7 @@ function answerRead(c: RequestContext, body: unknown, status: number): Response 
   let begin = '';
   for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
     begin += next.value;
-    if (begin.length > SENT_WHOLE_CHARACTERS) return answerStream(c, restOf(begin, pieces), status);
+    if (begin.length > CHUNK_LENGTH) return answerStream(c, restOf(begin, pieces), status);
   }
   return send(c, status, 'application/json', begin);
 }
@@ -129,7 +141,7 @@ async function answerCached(c: RequestContext, kept: CachedJson): Promise<Respon
   headers['Vary'] = 'Accept-Encoding';
   if (hasAlready(rawHeaders, kept.etag)) return send(c, 304, undefined, null);
   const gzipped = takesGzip(rawHeaders) ? kept.gzipped() : undefined;
-  if (gzipped === undefined) return send(c, 200, 'application/json', await kept.plain());
+  if (gzipped === undefined) return sendWhole(c, 200, { content: await kept.plain(), type: 'application/json' });
   headers['Content-Encoding'] = 'gzip';
-  return send(c, 200, 'application/json', await gzipped);
+  return sendWhole(c, 200, { content: await gzipped, type: 'application/json' });
 }

@@ -62,7 +62,11 @@ const MOST_ISSUES = 1_000;
 
 /** Converts the issues of zod. An unknown field is reported by its own path, not by that of the object around it. */
 export function issuesOf(error: z.ZodError): Issue[] {
-  return error.issues.slice(0, MOST_ISSUES).flatMap((issue) =>
+  const issues = error.issues.slice(0, MOST_ISSUES);
+  // zod also checks the length of a list that was sent in place of a text: only its wrong kind is reported.
+  const ofKind = new Set(issues.flatMap(({ code, path }) => (code === 'invalid_type' ? fieldPath(path) : [])));
+  const apt = issues.filter(({ code, path }) => code === 'invalid_type' || !ofKind.has(fieldPath(path)));
+  return apt.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
       ? issue.keys.slice(0, MOST_ISSUES).map((key) => ({
           field: fieldPath([...issue.path, quoteName(key)]),

@@ -118,7 +118,10 @@ export function readSession(answer: unknown): SessionReading {
   if (session.payment_status === 'paid') {
     const payment = paymentOf(session);
     if (charge && wentBack(charge))
-      return { state: { kind: 'reversed', cause: 'refund', payment }, disputedIntentId: null };
+      return {
+        state: { kind: 'reversed', cause: 'refund', payment, backMinor: payment.amountMinor },
+        disputedIntentId: null,
+      };
     return { state: { kind: 'paid', payment }, disputedIntentId: charge?.disputed ? (intent?.id ?? null) : null };
   }
   return { state: unpaidState(session), disputedIntentId: null };

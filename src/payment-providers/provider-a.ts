@@ -188,7 +188,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     if (state.kind !== 'paid') return state;
     const { payment } = state;
     const { whole } = summariseRefunds(await listLost(secretKey, intentId), payment.amountMinor ?? 0);
-    return whole === null ? state : { kind: 'reversed', cause: 'dispute', payment };
+    return whole === null ? state : { kind: 'reversed', cause: 'dispute', payment, backMinor: payment.amountMinor };
   }
 
   async function readCheckout({ secretKey }: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {

@@ -110,7 +110,11 @@ export function readTransaction(answer: unknown, nowMs: number): ProviderState {
   const transaction = readAnswer(transactionSchema, answer);
   const { status } = transaction;
   if (status === 'success') return { kind: 'paid', payment: paymentOf(transaction) };
-  if (status === 'reversed') return { kind: 'reversed', cause: 'refund', payment: paymentOf(transaction) };
+  if (status === 'reversed') {
+    const payment = paymentOf(transaction);
+    const backMinor = PROVIDER_B_MONEY.fromProviderAmount(payment.currency, transaction.amount);
+    return { kind: 'reversed', cause: 'refund', payment, backMinor };
+  }
   const openedAtMs = timeOf(transaction.created_at);
   const isOver = openedAtMs !== null && nowMs >= openedAtMs + LONGEST_PAGE_MS;
   if (status === 'failed' && isOver) return { kind: 'failed' };

@@ -183,7 +183,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     const refused = await askRefund(credentials, request).catch(refundRefusal);
     if (refused.kind !== 'refused') return refused;
     const state = await readCheckout(credentials, { reference: request.reference, page: null });
-    if (state.kind === 'reversed') return { kind: 'refunded', refundId: null };
+    if (state.kind === 'reversed') return { kind: 'refunded', refundId: null, amountMinor: state.backMinor };
     const { whole, partMinor } = summariseRefunds(await listOwn(credentials, request), request.amountMinor);
     if (whole !== null && whole.kind !== 'refused') return whole;
     if (partMinor === 0) return refused;

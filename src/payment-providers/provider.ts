@@ -76,8 +76,13 @@ export type ProviderState =
   /** The payer is done and the money is under way, which may take days; this state does not expire. */
   | { readonly kind: 'processing' }
   | { readonly kind: 'paid'; readonly payment: ProviderPayment }
-  /** Paid, and then returned in full. */
-  | { readonly kind: 'reversed'; readonly cause: 'refund' | 'dispute'; readonly payment: ProviderPayment }
+  /** Paid, and then returned in full. `backMinor`: what the payer got back, with fees that the payer bore; null as `amountMinor`. */
+  | {
+      readonly kind: 'reversed';
+      readonly cause: 'refund' | 'dispute';
+      readonly payment: ProviderPayment;
+      readonly backMinor: number | null;
+    }
   /** Refused, and the page allows no further attempt. */
   | { readonly kind: 'failed' }
   | { readonly kind: 'expired'; readonly refused: boolean }

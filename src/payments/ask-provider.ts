@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
 import {
@@ -11,6 +12,7 @@ import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { type ApiError, invalidField } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { elsewhere } from '#src/platform/turns.ts';
 import { orLate, repeat } from '#src/platform/within.ts';
 import {
   type AttemptRef,
@@ -57,7 +59,8 @@ const LEASE_MS = 3 * SECOND_MS;
 const RENEWED_EVERY_MS = SECOND_MS;
 /** Default deadline of a caller that waits for a provider, by the monotonic clock. */
 export const payerPatience = (): number => monotonicMs() + TIME_LIMITS.payerMs;
-const LOOK_AGAIN_MS = 40;
+/** A waiting caller looks again after the first time, then each time after twice as long: many may wait for one payment. */
+const LOOK_AGAIN_MS = { first: 40, most: 640 };
 
 /** 500 with a reason (completions 1.6): nothing was stored as paid, and the client may retry. */
 export function providerUnavailable(): ApiError {
@@ -88,7 +91,7 @@ export async function callProvider<T>(
     return providerUnavailable();
   };
   try {
-    return await orLate(call(), Math.max(0, until - monotonicMs()), late);
+    return await orLate(elsewhere(call()), Math.max(0, until - monotonicMs()), late);
   } catch (fault) {
     if (fault instanceof PaymentProviderUnavailable) {
       deps.log.warn({ fault: summariseFault(fault), provider: fault.provider }, 'a payment provider does not answer');
@@ -125,6 +128,7 @@ export async function askProvider(
   // Payments of a rehearsal are unknown to every provider.
   if (attempt.rehearsal) return attempt;
   let current = attempt;
+  let waitMs = LOOK_AGAIN_MS.first;
   while (always || isOpen(current.status)) {
     if (await takeAsking(deps.db, attempt, { againAfterMs: always ? 0 : ASK_AGAIN_MS, leaseMs: LEASE_MS })) {
       if (always) countCall(deps, attempt.paymentBusinessId);
@@ -140,7 +144,8 @@ export async function askProvider(
     if (current.askingUntil === null && !always && (await isAnswerYoung(deps.db, attempt, ASK_AGAIN_MS)))
       return current;
     if (monotonicMs() > until) throw providerUnavailable();
-    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+    await elsewhere(delay(waitMs));
+    waitMs = Math.min(2 * waitMs, LOOK_AGAIN_MS.most);
   }
   return current;
 }

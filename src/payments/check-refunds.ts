@@ -64,6 +64,7 @@ const priceIsBack = (
 ): ProviderState => ({
   kind: 'reversed',
   cause: 'refund',
+  backMinor: amountMinor,
   payment: { attemptId: id, providerPaymentId, reference, amountMinor, currency, paidAtMs: paidAt, feeMinor, livemode },
 });
 

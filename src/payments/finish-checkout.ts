@@ -5,6 +5,7 @@ import type { Claim } from '#src/http/idempotent-request.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
+import { elsewhere } from '#src/platform/turns.ts';
 import { askProvider, payerPatience, providerUnavailable } from './ask-provider.ts';
 import { findAttempt, isOpen, noteOnAttempt, requireLocked } from './attempt-repository.ts';
 import { givePaid } from './give-paid.ts';
@@ -30,7 +31,7 @@ export async function finishCheckout(
   if (found === undefined || found.purpose !== order.purpose) throw notFound();
   // One deadline for all: waiting for the turn, asking the provider, and perhaps requesting a page.
   const until = payerPatience();
-  const turn = await deps.leases.payments.take(found.id).catch((fault: unknown) => {
+  const turn = await elsewhere(deps.leases.payments.take(found.id)).catch((fault: unknown) => {
     // The call before this one waited for an unresponsive provider until this call's deadline.
     throw monotonicMs() >= until - TIMER_MS ? providerUnavailable() : fault;
   });

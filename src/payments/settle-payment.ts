@@ -34,7 +34,7 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
     case 'paid':
       return applyPaid(tx, deps, attempt, state.payment);
     case 'reversed':
-      return applyReversed(tx, deps, attempt, state.payment);
+      return applyReversed(tx, deps, attempt, state);
     case 'processing':
       return awaitMoney(tx, deps, attempt);
     case 'failed':
@@ -143,13 +143,14 @@ const noteForeign = (
   tx: Transaction,
   { votingEventId, id: attemptId, amountMinor, currency }: PaymentAttempt,
   { providerPaymentId, reference }: ProviderPayment,
+  backMinor: number | null,
 ): Promise<boolean> =>
   insertRefund(tx, {
     votingEventId,
     attemptId,
     providerPaymentId,
     reference: reference ?? '',
-    amountMinor,
+    amountMinor: backMinor ?? amountMinor,
     currency,
     status: 'refunded',
   });
@@ -179,13 +180,13 @@ async function applyReversed(
   tx: Transaction,
   deps: PaymentDeps,
   attempt: PaymentAttempt,
-  payment: ProviderPayment,
+  { payment, backMinor }: Extract<ProviderState, { kind: 'reversed' }>,
 ): Promise<void> {
   const nowMs = await readNow(tx);
   const { providerPaymentId } = payment;
   const refund = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   // Does not move a failed refund, because the payment's state may be older than the failure: `checkRefunds` handles it.
-  const ours = await moveRefund(tx, refund, 'refunded', {});
+  const ours = await moveRefund(tx, refund, 'refunded', { amountMinor: backMinor });
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   // The service's own refund is stored already: a report of it is not a reversal.
   if ((await findRefund(tx, refund)) !== undefined) return;
@@ -196,7 +197,7 @@ async function applyReversed(
   if ((await mismatchOf(tx, deps, attempt, payment)) !== null) return;
   if (attempt.status === 'fulfilled') {
     const isForeign = attempt.providerPaymentId !== providerPaymentId;
-    if (isForeign) await noteForeign(tx, attempt, payment);
+    if (isForeign) await noteForeign(tx, attempt, payment, backMinor);
     if (isForeign || attempt.reversedAt !== null) return;
     await takeBack(tx, deps, attempt, 'provider');
     await noteOnAttempt(tx, attempt, { reversedAt: nowMs, attentionAt: null, updatedAt: nowMs });
@@ -205,7 +206,7 @@ async function applyReversed(
   }
   if (attempt.status === 'failed' || attempt.status === 'cancelled') {
     // The service learns of the payment and its refund together.
-    if (!(await noteForeign(tx, attempt, payment))) return;
+    if (!(await noteForeign(tx, attempt, payment, backMinor))) return;
     if (attempt.providerPaymentId === null) await noteOnAttempt(tx, attempt, paidBy(payment, nowMs));
     return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   }

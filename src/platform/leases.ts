@@ -55,18 +55,34 @@ export class Leases {
    */
   async take(account: string, amount = 1, gone?: AbortSignal): Promise<Lease> {
     const { maxWaiting = 0, maxWaitMs = USUAL_WAIT_MS, refuse } = this.#limits;
+    const taken = this.takeNow(account, amount);
+    if (taken !== undefined) return taken;
+    const own = this.#of(account);
+    const mayWait = own.waiting.size < maxWaiting && gone?.aborted !== true;
+    const end = mayWait ? await this.#wait(own, maxWaitMs, gone) : 'late';
+    if (end !== 'came') {
+      const isOwn = end === 'late' && own.held + amount > this.#limits.perAccount;
+      this.#forget(account, own);
+      throw refuse(isOwn ? 'account' : 'process');
+    }
+    return this.#leaseOf(account, own, amount);
+  }
+
+  /** Takes an amount if there is room for it at once. */
+  takeNow(account: string, amount = 1): Lease | undefined {
+    const own = this.#of(account);
+    if (!this.#hasRoom(own, amount)) return undefined;
+    this.#give(account, own, amount);
+    return this.#leaseOf(account, own, amount);
+  }
+
+  #of(account: string): Account {
     const own = this.#accounts.get(account) ?? { held: 0, waiting: new Set() };
     this.#accounts.set(account, own);
-    if (this.#hasRoom(own, amount)) this.#give(account, own, amount);
-    else {
-      const mayWait = own.waiting.size < maxWaiting && gone?.aborted !== true;
-      const end = mayWait ? await this.#wait(own, maxWaitMs, gone) : 'late';
-      if (end !== 'came') {
-        const isOwn = end === 'late' && own.held + amount > this.#limits.perAccount;
-        this.#forget(account, own);
-        throw refuse(isOwn ? 'account' : 'process');
-      }
-    }
+    return own;
+  }
+
+  #leaseOf(account: string, own: Account, amount: number): Lease {
     let ended = false;
     return {
       end: () => {

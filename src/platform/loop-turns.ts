@@ -1,22 +1,36 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { monotonicMs } from './clock.ts';
-import { Turns } from './turns.ts';
+import { RecentMap } from './recent-map.ts';
+
+/** What a piece counts at least, ms: names whose pieces take no time alternate. */
+const LEAST_MS = 0.1;
+const REMEMBERED = 4_000;
 
 /**
- * Runs work that may block the event loop, one piece at a time. The next piece is of the name whose last turn is longest ago, so
- * that thousands of pieces of one name do not delay another name. After each piece, the loop is free for as long as the piece took,
- * for new connections too: Node accepts one per iteration.
+ * Runs work that may block the event loop, one piece at a time. The next piece belongs to the name whose pieces have used the least time; a
+ * new name starts where the last served name stands (start-time fair queueing). So neither many pieces nor long ones delay another name.
+ * After each turn, the loop is free for as long as the turn took, for new connections too: Node accepts one per iteration.
  */
 export class LoopTurns {
-  readonly #turns = new Turns();
+  /** Milliseconds by name. */
+  readonly #spent = new RecentMap<number>(REMEMBERED);
+  /** What the name had spent whose turn was last: no name that comes stands below it. */
+  #least = 0;
   /** Waiting pieces of work by name, in the order of their arrival. */
   readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #turnMs: number;
   #isRunning = false;
+
+  /** @param turnMs short pieces share a turn until it has taken as long; each has its own turn if left out */
+  constructor({ turnMs = 0 } = {}) {
+    this.#turnMs = turnMs;
+  }
 
   /** @param name the account or the address for which the work is done */
   take<Value>(name: string, work: () => Value): Promise<Value> {
     const { promise, resolve } = Promise.withResolvers<Value>();
     const waiting = this.#waiting.get(name) ?? [];
+    if (waiting.length === 0) this.#spent.set(name, Math.max(this.#least, this.#spent.get(name) ?? 0));
     this.#waiting.set(name, waiting);
     waiting.push(() => resolve(Promise.try(work)));
     if (!this.#isRunning) {
@@ -27,21 +41,38 @@ export class LoopTurns {
   }
 
   async #run(): Promise<void> {
-    for (let name = this.#next(); name !== undefined; name = this.#next()) {
-      const waiting = this.#waiting.get(name) ?? [];
-      const begin = waiting.shift();
-      if (waiting.length === 0) this.#waiting.delete(name);
-      this.#turns.took(name);
-      const from = monotonicMs();
-      begin?.();
-      const ms = monotonicMs() - from;
+    while (this.#waiting.size > 0) {
+      let ms = 0;
+      do ms += this.#runPiece();
+      while (ms < this.#turnMs && this.#waiting.size > 0);
       await (ms < 1 ? setImmediate() : delay(ms));
     }
     this.#isRunning = false;
   }
 
+  /** @returns how long the piece took, ms */
+  #runPiece(): number {
+    const name = this.#next() ?? '';
+    const waiting = this.#waiting.get(name) ?? [];
+    const begin = waiting.shift();
+    if (waiting.length === 0) this.#waiting.delete(name);
+    this.#least = this.#timeOf(name);
+    const from = monotonicMs();
+    begin?.();
+    const ms = monotonicMs() - from;
+    this.#spent.set(name, this.#least + Math.max(ms, LEAST_MS));
+    return ms;
+  }
+
   #next(): string | undefined {
-    return this.#turns.next(this.#waiting.keys());
+    let found: string | undefined;
+    for (const name of this.#waiting.keys())
+      if (found === undefined || this.#timeOf(name) < this.#timeOf(found)) found = name;
+    return found;
+  }
+
+  #timeOf(name: string): number {
+    return this.#spent.get(name) ?? this.#least;
   }
 }
 

@@ -3,8 +3,6 @@ import { monotonicMs } from './clock.ts';
 
 const REST = 2;
 const MOST_REST_MS = 1_000;
-/** A lane does not rest after work that took less. */
-const SMALL_MS = 20;
 
 /**
  * How long an account rests after work, ms: twice as long as the work took, at most `mostMs`. Otherwise an account whose clients ask
@@ -13,19 +11,22 @@ const SMALL_MS = 20;
 export const restAfter = (tookMs: number, mostMs = MOST_REST_MS): number => Math.min(REST * tookMs, mostMs);
 
 /** Runs the work of a lane one after the other. Callers that ask for the same work before it begins share it. */
-export class SharedTurns {
-  readonly #rests: boolean;
+export class SharedTurns<Result = unknown> {
+  readonly #rests: (result: Result) => boolean;
   readonly #last = new Map<string, Promise<unknown>>();
   /** Shared work that has not begun, by name. */
   readonly #waiting = new Map<string, Promise<unknown>>();
 
-  /** @param rests whether a lane rests after long work (`restAfter`) */
-  constructor({ rests = false } = {}) {
+  /**
+   * @param rests whether a lane rests (`restAfter`) after work with a result. The work's time does not decide: in a slow process, small
+   *   work takes long, too, and the accounts that do it would rest for what others did
+   */
+  constructor({ rests = () => false }: { readonly rests?: (result: Result) => boolean } = {}) {
     this.#rests = rests;
   }
 
   /** Runs work after all earlier work of the lane has ended, even with an error. */
-  take<Given>(lane: string, work: () => Promise<Given>): Promise<Given> {
+  take<Given extends Result>(lane: string, work: () => Promise<Given>): Promise<Given> {
     let began = 0;
     const begin = (): Promise<Given> => {
       began = monotonicMs();
@@ -33,18 +34,20 @@ export class SharedTurns {
     };
     const before = this.#last.get(lane) ?? Promise.resolve();
     const mine = before.then(begin, begin);
-    const rest = async (): Promise<void> => {
-      const ms = monotonicMs() - began;
-      if (this.#rests && ms > SMALL_MS) await delay(restAfter(ms), undefined, { ref: false });
+    const leave = (): void => {
       if (this.#last.get(lane) === over) this.#last.delete(lane);
     };
-    const over = mine.then(rest, rest);
+    const rest = async (result: Given): Promise<void> => {
+      if (this.#rests(result)) await delay(restAfter(monotonicMs() - began), undefined, { ref: false });
+      leave();
+    };
+    const over: Promise<void> = mine.then(rest, leave);
     this.#last.set(lane, over);
     return mine;
   }
 
   /** Like `take`, but joins work of the same name that has not begun. */
-  share<Given>(lane: string, name: string, work: () => Promise<Given>): Promise<Given> {
+  share<Given extends Result>(lane: string, name: string, work: () => Promise<Given>): Promise<Given> {
     const waiting = this.#waiting.get(name);
     // Work of one name has one result type.
     if (waiting !== undefined) return waiting as Promise<Given>;

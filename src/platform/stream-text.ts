@@ -1,8 +1,30 @@
 import { setImmediate } from 'node:timers/promises';
-import { Pauses } from './loop-turns.ts';
+import { LoopTurns, Pauses } from './loop-turns.ts';
+import { asker } from './turns.ts';
 
-/** Characters of a chunk, after which other requests run; the last piece may exceed it. */
-export const CHUNK_CHARACTERS = 64 * 1024;
+/** Characters or bytes of a chunk, after which other requests run; the last piece of text may exceed it. */
+export const CHUNK_LENGTH = 64 * 1024;
+
+/** Turns of all long answers, by account. While hundreds are sent, an iteration of the event loop makes one chunk. */
+const turns = new LoopTurns();
+
+/** A function that waits until the next chunk may be made, for the account of the request that calls. */
+function chunkTurns(): () => Promise<void> {
+  const account = asker.getStore()?.account ?? '';
+  return async () => {
+    await setImmediate();
+    await turns.take(account, () => undefined);
+  };
+}
+
+/** Bytes in chunks, and other requests run in between. */
+export async function* streamBytes(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  const nextTurn = chunkTurns();
+  for (let at = 0; at < bytes.length; at += CHUNK_LENGTH) {
+    if (at > 0) await nextTurn();
+    yield bytes.subarray(at, at + CHUNK_LENGTH);
+  }
+}
 
 /**
  * Joins pieces of text into chunks of UTF-8, and lets other requests run in between: after each chunk, and after a piece
@@ -12,17 +34,18 @@ export async function* streamText(pieces: Iterable<string> | AsyncIterable<strin
   let waiting: string[] = [];
   let characters = 0;
   const pauses = new Pauses();
+  const nextTurn = chunkTurns();
   for await (const piece of pieces) {
     waiting.push(piece);
     characters += piece.length;
-    if (characters < CHUNK_CHARACTERS) {
+    if (characters < CHUNK_LENGTH) {
       await pauses.take();
       continue;
     }
     yield Buffer.from(waiting.join(''));
     waiting = [];
     characters = 0;
-    await setImmediate();
+    await nextTurn();
   }
   if (characters > 0) yield Buffer.from(waiting.join(''));
 }

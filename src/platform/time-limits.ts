@@ -31,6 +31,8 @@ export const TIME_LIMITS = {
   databaseLockMs: 1_000,
   databaseIdleInTransactionMs: 5_000,
   databaseIdleMs: 60_000,
+  /** How long a caller waits for a count; the count goes on, so that a retry is fast. */
+  countMs: 20_000,
   webhookConnectMs: 5_000,
   webhookExchangeMs: 15_000,
   providerMs: 10_000,

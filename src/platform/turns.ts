@@ -1,8 +1,25 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { RecentMap } from './recent-map.ts';
 
-/** The account ID for which code runs: that of the caller, empty for a request without a key, undefined for the process itself. */
-export const whose = new AsyncLocalStorage<string>();
+/** The request for which code runs; undefined for the process itself. */
+interface Asker {
+  /** The ID of the caller's account; empty without a key. */
+  readonly account: string;
+  /** See `RequestLife`. */
+  readonly life?: {
+    rest<Value>(wait: Promise<Value>): Promise<Value>;
+    restAndBegin<Value>(wait: Promise<Value>): Promise<Value>;
+  };
+}
+
+export const asker = new AsyncLocalStorage<Asker>();
+
+/** Waits for another server, or for the end of another request. Meanwhile the account's other requests are worked at. */
+export const elsewhere = <Value>(wait: Promise<Value>): Promise<Value> => asker.getStore()?.life?.rest(wait) ?? wait;
+
+/** As `elsewhere`, for work that many requests share: when it ends, a few of them go on at a time. */
+export const shared = <Value>(wait: Promise<Value>): Promise<Value> =>
+  asker.getStore()?.life?.restAndBegin(wait) ?? wait;
 
 /** Accounts whose last turn is remembered; a forgotten account counts as one that never had a turn. */
 const REMEMBERED = 4_000;

@@ -77,7 +77,7 @@ export function verifierRouter(serviceName: string): Hono<Env> {
     const { verifierPage, verifier } = await readAssets();
     return renderVerifierPage(serviceName, verifierPage, verifier);
   });
-  const script = ({ content }: Asset): Answer => textAnswer(content.toString(), 'text/javascript');
+  const script = ({ content }: Asset): Answer => textAnswer(content, 'text/javascript');
   const router = new Hono<Env>();
   router.on(
     ...operation('getVerifierPage', 'GET /', {

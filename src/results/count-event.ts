@@ -49,6 +49,8 @@ interface Count {
   readonly results: EventResults;
   /** Number of all confirmed ballots at that moment, including those kept back from the audience. */
   readonly confirmed: number;
+  /** The weight of the ballots that the audience is shown, as an exact decimal. */
+  readonly weight: string;
 }
 
 /** Which ballots a report counts: the disclosed ones, all, or all but those whose payment was reversed after the close. */
@@ -247,7 +249,7 @@ export class EventCounter {
       },
     };
     const confirmed = shown === undefined ? stats.ballots : running.ballots + inputs.queue.length;
-    return { results, confirmed };
+    return { results, confirmed, weight: counted.weight };
   }
 
   /** The close of the log; undefined while the event is not over. */

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
@@ -8,7 +7,9 @@ import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { SharedTurns } from '#src/platform/shared-turns.ts';
-import { streamText } from '#src/platform/stream-text.ts';
+import { streamBytes, streamText } from '#src/platform/stream-text.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { shared } from '#src/platform/turns.ts';
 import { orLate } from '#src/platform/within.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
@@ -22,21 +23,17 @@ import type { EventResults } from './event-results.ts';
 import { FILES, type FileKind } from './result-files.ts';
 import { type CountSummary, summarise } from './shape-count.ts';
 
-/** An event with more candidates in all is counted in a thread: its results take a megabyte or so. */
-const MANY_ROWS = 5_000;
+/** An event with more candidates in all is counted in a thread: its results take a hundred kilobytes or more. */
+const MANY_ROWS = 500;
 /** A ranked count of more steps, each some nanoseconds, runs in a thread: it would block the event loop too long. */
 const MANY_STEPS = 5_000_000;
 /** The same limit for tallies, which are rounds times candidates: candidates squared, summed over the ranked positions. */
-const MANY_TALLIES = 100_000;
-/** After this wait the caller is asked to retry; the count goes on, so that a retry is fast. */
-const MAX_WAIT_MS = 20_000;
+const MANY_TALLIES = 2_000;
 const RETRY_SECONDS = 5;
 /** Time limit of the count for a close, which takes a minute or two for the largest event. */
 const MAX_FINAL_MS = 600_000;
 /** A count that takes longer is aborted, and its thread terminated. */
 const MAX_COUNT_MS = 120_000;
-/** Piece size of a long answer: between pieces the event loop serves other requests. */
-const PIECE_BYTES = 64 * 1_024;
 
 /** The orders whose answer several callers may share. */
 type SharedOrder = Exclude<CountOrder, { kind: 'final' }>;
@@ -47,6 +44,16 @@ type CountingDeps = Pick<
 > & {
   readonly logKey: NoteVerifier;
 };
+
+const rankedIn = ({ positions }: BallotDefinition): (readonly unknown[])[] =>
+  positions.filter(({ votingMethod }) => votingMethod === 'ranked_choice').map(({ everCandidates }) => everCandidates);
+
+/** Whether results take a hundred kilobytes or more: they are counted in a thread, as the text of the answer. */
+export function hasLargeResults(definition: BallotDefinition): boolean {
+  const rows = definition.positions.reduce((sum, { everCandidates }) => sum + everCandidates.length, 0);
+  const tallies = rankedIn(definition).reduce((sum, { length }) => sum + length * length, 0);
+  return rows > MANY_ROWS || tallies > MANY_TALLIES;
+}
 
 /** Answers requests for results: counts small events here, and large ones in a thread, so that no request is blocked. */
 export class Counting {
@@ -66,12 +73,12 @@ export class Counting {
   async answer(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<Answer> {
     const results = await this.results(definition, audience, nowMs);
     if (!(results instanceof Uint8Array)) return ok(results);
-    return { status: 200, stream: { open: () => inPieces(results), type: 'application/json' } };
+    return { status: 200, stream: { open: () => streamBytes(results), type: 'application/json' } };
   }
 
   async file(definition: BallotDefinition, kind: FileKind, nowMs: number): Promise<AsyncIterable<Uint8Array>> {
     const results = await this.results(definition, 'organizer', nowMs, kind);
-    return results instanceof Uint8Array ? inPieces(results) : streamText(FILES[kind](results));
+    return results instanceof Uint8Array ? streamBytes(results) : streamText(FILES[kind](results));
   }
 
   /** The number of ballots, and the figures that the audience may see. */
@@ -115,19 +122,14 @@ export class Counting {
   }
 
   /** Whether the count takes so long, or its results are so large, that other requests would wait. */
-  async #isLong({ event, positions }: BallotDefinition): Promise<boolean> {
-    const rows = positions.reduce((sum, { everCandidates }) => sum + everCandidates.length, 0);
-    if (rows > MANY_ROWS) return true;
-    const ranked = positions.filter(({ votingMethod }) => votingMethod === 'ranked_choice');
-    let [tallies, looks] = [0, 0];
-    for (const { everCandidates } of ranked) {
-      const { length } = everCandidates;
-      tallies += length * length;
-      // A ballot may be read once per round, and once per pair of candidates.
+  async #isLong(definition: BallotDefinition): Promise<boolean> {
+    if (hasLargeResults(definition)) return true;
+    let looks = 0;
+    // A ballot may be read once per round, and once per pair of candidates.
+    for (const { length } of rankedIn(definition))
       looks += length + (length <= MAX_PAIRWISE ? (length * length) / 2 : 0);
-    }
-    if (tallies > MANY_TALLIES) return true;
     if (looks === 0) return false;
+    const { event } = definition;
     const statement = sql`SELECT ballots FROM ballot_logs WHERE voting_event_id = ${event.id}`;
     return (await readNumber(this.#deps.db, statement)) * looks > MANY_STEPS;
   }
@@ -147,7 +149,7 @@ export class Counting {
     const { event } = definition;
     const name = JSON.stringify([event.id, order]);
     const answer = this.#turns.share(name, name, () => this.#post(event, order, nowMs));
-    return (await orLate(answer, MAX_WAIT_MS, takesLonger)) as Value;
+    return (await shared(orLate(answer, TIME_LIMITS.countMs, takesLonger))) as Value;
   }
 
   async #post(event: VotingEvent, order: CountOrder, nowMs: number): Promise<unknown> {
@@ -176,10 +178,3 @@ export class Counting {
 const retryLater = (message: string): ApiError => new ApiError('internal', message, undefined, RETRY_SECONDS);
 
 const takesLonger = (): ApiError => retryLater('The count takes a moment longer. Retry in a few seconds.');
-
-async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-    yield bytes.subarray(at, at + PIECE_BYTES);
-    await setImmediate();
-  }
-}

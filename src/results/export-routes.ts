@@ -15,6 +15,7 @@ import { type RefusalCase, refuse } from '#src/http/refusals.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import { streamText } from '#src/platform/stream-text.ts';
+import { asker } from '#src/platform/turns.ts';
 import { findAccess, loadEventWith, type Organizer } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -143,12 +144,15 @@ export function exportRouter(deps: Deps): Hono<Env> {
     signedDownload,
     async (c) => {
       const { download, event: row } = c.get('target');
-      const read = async (): Promise<Answer> => ({
-        ...(await fileOf(deps, press, { row, definition: await definitionOf(row) }, download, c.get('life').gone)),
+      const life = c.get('life');
+      const file = async (): Promise<Answer> => ({
+        ...(await fileOf(deps, press, { row, definition: await definitionOf(row) }, download, life.gone)),
         headers: fileNameHeader(row, download.kind),
       });
+      // The work counts for the account that the address is signed for: one reader's address may be that of many.
+      const read = () => asker.run({ account: download.accountId }, file);
       // Reports have a queue of their own, in which the accounts take turns.
-      return download.kind === 'pdf' ? answer(c, await read()) : costly(c, download.accountId, read);
+      return download.kind === 'pdf' ? answer(c, await life.rest(read())) : costly(c, download.accountId, read);
     },
   );
   return router;

@@ -6,7 +6,7 @@ import { list, ok } from '#src/http/answer.ts';
 import { answersOne, answersPage } from '#src/http/answer-shapes.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
-import type { Env } from '#src/http/env.ts';
+import type { Env, RequestContext } from '#src/http/env.ts';
 import { idField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
@@ -22,9 +22,9 @@ import {
   requireObserver,
   type VoteCaller,
 } from '#src/voting-events/access.ts';
-import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { publicResultsAvailable, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { ResultsAudience } from './count-event.ts';
+import { hasLargeResults } from './counting.ts';
 import { resultsView, roundsView } from './event-results.ts';
 import { listVotes, listVotesQuery, voteView } from './list-votes.ts';
 import { readStats, statsView } from './read-stats.ts';
@@ -36,7 +36,7 @@ const roundsQuery = z.strictObject({
 
 /** An observer reads final results always, earlier ones as the public does (completions 2.1). @throws ApiError 403 `results_not_available` */
 function requireAvailable({ scopes }: Pick<Caller, 'scopes'>, event: VotingEvent, nowMs: number): void {
-  if (scopes.includes('observe') && isFinalAt(event, nowMs)) return;
+  if (scopes.includes('observe') && event.finalAt !== null) return;
   if (!publicResultsAvailable(event, nowMs)) throw refuse('results_not_available');
 }
 
@@ -62,9 +62,12 @@ function addResults<Target extends Organizer | VoteCaller>(
 ): void {
   const { path, scope, audience, event, refusals, results, rounds } = address;
   /** @throws ApiError 403 `results_not_available` */
-  const readable = ({ caller, event: row }: Target, nowMs: number) => {
+  const readable = async (c: RequestContext, { caller, event: row }: Target, nowMs: number) => {
     if (audience === 'public') requireAvailable(caller, row, nowMs);
-    return requireBallotDefinition(deps.definitions, row);
+    const definition = await requireBallotDefinition(deps.definitions, row);
+    const life = c.get('life');
+    if (hasLargeResults(definition)) await life.rest(life.take(deps.leases.results, caller.accountId));
+    return definition;
   };
   router.on(
     ...operation(results.operationId, `GET ${path}`, {
@@ -74,7 +77,8 @@ function addResults<Target extends Organizer | VoteCaller>(
     event,
     async (c) => {
       const nowMs = deps.clock.now();
-      return answer(c, await deps.counting.answer(await readable(c.get('target'), nowMs), audience, nowMs));
+      const definition = await readable(c, c.get('target'), nowMs);
+      return answer(c, await deps.counting.answer(definition, audience, nowMs));
     },
   );
   router.on(
@@ -87,7 +91,7 @@ function addResults<Target extends Organizer | VoteCaller>(
     event,
     async (c) => {
       const nowMs = deps.clock.now();
-      const definition = await readable(c.get('target'), nowMs);
+      const definition = await readable(c, c.get('target'), nowMs);
       const question = c.get('query');
       const page = orNotFound(await deps.counting.rounds(definition, audience, nowMs, question));
       const mark = definition.event.rehearsalSince === null ? {} : { rehearsal: true as const };

@@ -85,6 +85,9 @@ export interface CountSummary {
   readonly entries: number;
   /** Only of ballots that are shown: next to the roll of a small group, a single ballot would show who voted or abstained. */
   readonly byPosition: StatsView['byPosition'];
+  /** The weight of the ballots that the audience is shown, and its share of the electorate; null in polls. */
+  readonly weight: number;
+  readonly turnout: number | null;
 }
 
 export async function summarise(
@@ -93,10 +96,12 @@ export async function summarise(
   audience: ResultsAudience,
   nowMs: number,
 ): Promise<CountSummary> {
-  const { results, confirmed } = await counter.count(definition, audience, nowMs);
+  const { results, confirmed, weight } = await counter.count(definition, audience, nowMs);
   return {
     ballots: confirmed,
     entries: results.stats.entries,
     byPosition: results.positions.map(({ id, ballots, abstentions }) => ({ positionId: id, ballots, abstentions })),
+    weight: Number(weight),
+    turnout: results.stats.turnout,
   };
 }

@@ -2,15 +2,86 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { LoopTurns } from '#src/platform/loop-turns.ts';
-import { countedAddress } from '#src/platform/network-address.ts';
 
-/** Bytes to parse between two checks whether to stop: some dozens of requests, or some hundred chunks of a body. */
+/** Bytes to parse between two checks whether to stop: some hundred chunks of a body. */
 const PIECE_BYTES = 2_048;
+const HEAD_END = Buffer.from('\r\n\r\n');
 /** Maximum time to parse in one turn. Parsing one read takes longer only in a flood of tiny requests or chunks. */
 const PARSING_MS = 1;
 
+/** Milliseconds for which all connections are parsed in one iteration of the event loop, with what their requests begin. */
+const PARSING_IN_ALL_MS = 10;
+
+/** Bounds parsing: each address has an equal share of an iteration, so that large bodies of some do not delay a small request of another. */
+class Parsing {
+  /** Milliseconds by address in this iteration. */
+  readonly #spent = new Map<string, number>();
+  #addressesBefore = 1;
+
+  mayGoOn(address: string): boolean {
+    const addresses = Math.max(this.#addressesBefore, this.#spent.size);
+    return (this.#spent.get(address) ?? 0) < PARSING_IN_ALL_MS / addresses;
+  }
+
+  count(address: string, ms: number): void {
+    if (this.#spent.size === 0) setImmediate(() => this.#end());
+    this.#spent.set(address, (this.#spent.get(address) ?? 0) + ms);
+  }
+
+  #end(): void {
+    this.#addressesBefore = this.#spent.size;
+    this.#spent.clear();
+  }
+}
+
+const parsing = new Parsing();
+
+/** Requests that begin in one iteration of the event loop: some milliseconds of work, in which the addresses have equal shares. */
+const BEGUN_TOGETHER = 32;
+
+/** Begins requests. While hundreds of connections send, each step of another request waits for these few at most. */
+class Beginnings {
+  /** How many each address has begun in this iteration. */
+  readonly #begun = new Map<string, number>();
+  readonly #waiting = new Map<string, (() => void)[]>();
+
+  take(address: string, begin: () => void): void {
+    const begun = this.#begun.get(address) ?? 0;
+    if (this.#begun.size === 0 && this.#waiting.size === 0) setImmediate(() => this.#next());
+    this.#begun.set(address, begun + 1);
+    if (begun < this.#share(this.#begun.size) && !this.#waiting.has(address)) {
+      begin();
+      return;
+    }
+    const waiting = this.#waiting.get(address) ?? [];
+    this.#waiting.set(address, waiting);
+    waiting.push(begin);
+  }
+
+  /** How many each of some addresses may begin in an iteration. */
+  #share(addresses: number): number {
+    return Math.max(1, Math.floor(BEGUN_TOGETHER / addresses));
+  }
+
+  #next(): void {
+    this.#begun.clear();
+    const share = this.#share(this.#waiting.size);
+    for (const [address, waiting] of this.#waiting) {
+      const some = waiting.splice(0, share);
+      if (waiting.length === 0) this.#waiting.delete(address);
+      this.#begun.set(address, some.length);
+      for (const begin of some) begin();
+    }
+    if (this.#begun.size > 0) setImmediate(() => this.#next());
+  }
+}
+
+const beginnings = new Beginnings();
+
 /** Turns of all connections, by address: even if many connections of one address flood, another address waits only for one turn. */
 const turns = new LoopTurns();
+/** Turns to parse bytes that were put back. Short pieces share a turn: otherwise each of hundreds of small requests waits for its own. */
+const parsingTurns = new LoopTurns({ turnMs: 1 });
 
 /**
  * Answers the requests of a connection one after the other, and stops parsing while a request waits. Node itself would parse all
@@ -25,12 +96,13 @@ export class Connection {
   readonly #ahead: (() => void)[] = [];
   #isAnswering = false;
   #isHeld = false;
+  #hasTurn = false;
   #isOver = false;
 
-  /** @param socket as Node's server has just taken it */
-  constructor(socket: Socket) {
+  /** @param socket as Node's server has just taken it @param peer its address, as `countedAddress` gives it */
+  constructor(socket: Socket, peer: string) {
     this.#socket = socket;
-    this.#peer = countedAddress(socket.remoteAddress ?? '') ?? '';
+    this.#peer = peer;
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
     this.#parse = parse ?? (() => undefined);
     socket.removeAllListeners('data');
@@ -44,8 +116,13 @@ export class Connection {
     if (this.#isAnswering) this.#ahead.push(begin);
     else {
       this.#isAnswering = true;
-      begin();
+      beginnings.take(this.#peer, () => this.#socket.writable && begin());
     }
+  }
+
+  /** Runs work for the peer, as soon as the requests that its address begins in this iteration of the event loop leave room. */
+  soon(work: () => void): void {
+    beginnings.take(this.#peer, work);
   }
 
   /** Ends parsing: bytes that still arrive are dropped. */
@@ -63,11 +140,16 @@ export class Connection {
 
   #goOn(): void {
     if (!this.#isHeld) return;
-    void turns.take(this.#peer, () => {
+    void parsingTurns.take(this.#peer, () => {
       if (this.#ahead.length > 0) return;
       this.#isHeld = false;
       // `_paused`: the peer does not read its answers, so Node has paused the socket, and will resume it by itself.
-      if (Reflect.get(this.#socket, '_paused') !== true) this.#socket.resume();
+      if (Reflect.get(this.#socket, '_paused') === true) return;
+      // Gives the bytes that were put back to `#read`, now, so that their parsing counts as this turn.
+      this.#hasTurn = true;
+      this.#socket.read();
+      this.#hasTurn = false;
+      if (!this.#isHeld) this.#socket.resume();
     });
   }
 
@@ -79,8 +161,9 @@ export class Connection {
       return;
     }
     // A handler that reads a body resumes the socket. Bytes that arrive before this connection's turn are put back unparsed.
-    const at = this.#isHeld ? 0 : this.#parseSome(bytes);
-    if (at >= bytes.length && this.#ahead.length === 0) return;
+    const mayParse = !this.#isHeld && (this.#hasTurn || parsing.mayGoOn(this.#peer));
+    const at = mayParse ? this.#parseSome(bytes) : 0;
+    if (at === bytes.length && this.#ahead.length === 0) return;
     const left = bytes.subarray(at);
     if (this.#isOver || this.#socket.destroyed) return;
     this.#socket.pause();
@@ -90,18 +173,20 @@ export class Connection {
     if (this.#ahead.length === 0) this.#goOn();
   }
 
-  /** @returns the number of parsed bytes, rounded up to whole pieces: it may exceed `bytes.length` */
+  /** @returns the number of parsed bytes */
   #parseSome(bytes: Buffer): number {
-    if (bytes.length <= PIECE_BYTES) {
-      this.#parse(bytes);
-      return bytes.length;
-    }
-    const until = monotonicMs() + PARSING_MS;
-    let at = 0;
+    const from = monotonicMs();
+    let [at, ms] = [0, 0];
     do {
-      this.#parse(bytes.subarray(at, at + PIECE_BYTES));
-      at += PIECE_BYTES;
-    } while (at < bytes.length && this.#mayParse() && monotonicMs() < until);
+      // A piece ends with the head of a request: of requests that are sent ahead, one is parsed, and the others stay bytes.
+      const piece = bytes.subarray(at, at + PIECE_BYTES);
+      const head = piece.indexOf(HEAD_END);
+      const length = head === -1 ? piece.length : head + HEAD_END.length;
+      this.#parse(piece.subarray(0, length));
+      at += length;
+      ms = monotonicMs() - from;
+    } while (at < bytes.length && this.#mayParse() && ms < PARSING_MS);
+    parsing.count(this.#peer, ms);
     return at;
   }
 

@@ -12,11 +12,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
 import { type ObservedRequest, toApiError } from '#src/http/errors.ts';
 import { parseRequestTarget } from '#src/http/request-target.ts';
+import { SECOND_MS } from '#src/platform/clock.ts';
 import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
+import { countedAddress } from '#src/platform/network-address.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { Connection } from './connection.ts';
 import { checkFraming, checkRequestSyntax } from './framing.ts';
+import { guardAccept } from './guard-accept.ts';
 import { closeAfter, type RefusingService, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -34,10 +37,26 @@ export const HTTP_SERVER_OPTIONS = {
   requireHostHeader: false,
 } as const satisfies ServerOptions;
 
-/** Sockets of a shared port. Node accepts one connection per socket and loop iteration: a burst needs several. */
-const SOCKETS = 16;
-/** Connections that the kernel queues for each socket. With Node's default of 511, connections of a burst are reset or delayed. */
-const BACKLOG = 4_096;
+/**
+ * Sockets of a shared port. Node accepts one connection per socket and loop iteration: in a burst, a new one waits for those of its socket.
+ * With more sockets, an iteration accepts so many that it delays the requests under way.
+ */
+const SOCKETS = 64;
+/**
+ * Connections that the kernel queues for a socket, and for each of several. With too few, the kernel drops connections of a burst, and
+ * their peers try again after a second. With more in all, an attacker who opens and resets connections delays a new one of somebody else.
+ */
+const BACKLOG = { alone: 4_096, shared: 256 };
+/** Connections that one address may hold: a process may open some 20,000 files, and a stranger should not hold them all. */
+const MOST_OF_ADDRESS = 1_000;
+/** From so many connections in all, an address may hold fewer. */
+const MANY_CONNECTIONS = 8_000;
+const MOST_OF_MANY = 100;
+/** After so many new connections within one second, an address may open only `MOST_NEW_OF_MANY` in it: each invalid request opens another one. */
+const MANY_NEW = 2_000;
+const MOST_NEW_OF_MANY = 100;
+/** Bytes of answers that wait in memory until the peers of an address read them. Answers in pieces wait elsewhere. */
+const MOST_UNREAD = 64 * 1024 * 1024;
 
 /** How long a peer may delay the sending of an answer. */
 interface AnswerLimits {
@@ -55,6 +74,8 @@ export interface ListenOptions extends Pick<NetListenOptions, 'reusePort'> {
   readonly host: string;
   /** URL of the reference that error bodies link to; no link when left out. */
   readonly referenceUrl?: string;
+  /** Whether a proxy sends the requests of all clients: its address then has no limit of connections. */
+  readonly behindProxy?: boolean;
   /** Whether clients reach the service over HTTPS. */
   readonly secure?: boolean;
   /** Logs requests that are refused before the app sees them, and faults of the listening sockets. */
@@ -107,12 +128,19 @@ class HttpServer {
   /** More listening sockets on the port of `#server`, which pass their connections to it. */
   readonly #beside: SocketServer[] = [];
   readonly #connections = new Map<Duplex, Connection>();
+  /** Connections by address. */
+  readonly #held = new Map<string, number>();
+  /** Connections that were opened in a second, by address. */
+  #opened = { second: 0, inAll: 0, of: new Map<string, number>() };
   /** The answers that are not finished, in the order of their requests. */
   readonly #unanswered = new Set<ServerResponse>();
+  readonly #answersOf = new WeakMap<Duplex, Set<ServerResponse>>();
   readonly #refused = new WeakSet<Duplex>();
   readonly #writing = new WeakMap<ServerResponse, Writing>();
   #sweep: NodeJS.Timeout | undefined;
   #draining = false;
+  /** Whether connections are refused before they come here (`guardAccept`). */
+  #isGuarded = false;
 
   constructor(options: ListenOptions) {
     this.#options = options;
@@ -134,8 +162,19 @@ class HttpServer {
   /** Has no listener for upgrades on purpose: without it, Node ignores Upgrade and handles the request as any other. */
   #attach(): void {
     this.#server.on('connection', (socket) => {
-      this.#connections.set(socket, new Connection(socket));
-      socket.once('close', () => this.#connections.delete(socket));
+      const address = countedAddress(socket.remoteAddress ?? '') ?? '';
+      if (!this.#isGuarded && this.#refuses(address)) {
+        socket.resetAndDestroy();
+        return;
+      }
+      this.#held.set(address, (this.#held.get(address) ?? 0) + 1);
+      this.#connections.set(socket, new Connection(socket, address));
+      socket.once('close', () => {
+        this.#connections.delete(socket);
+        const left = (this.#held.get(address) ?? 1) - 1;
+        if (left === 0) this.#held.delete(address);
+        else this.#held.set(address, left);
+      });
     });
     this.#server.on('request', (request, response) =>
       this.#inOrder(request, response, () => this.#take(request, response)),
@@ -152,6 +191,22 @@ class HttpServer {
       socket.on('error', () => socket.destroy());
       this.#note(refuseOnSocket(socket, error, request.rawHeaders, this.#service), error, request.socket.remoteAddress);
     });
+  }
+
+  #refuses(address: string): boolean {
+    if (this.#options.behindProxy === true) return false;
+    const most = this.#connections.size < MANY_CONNECTIONS ? MOST_OF_ADDRESS : MOST_OF_MANY;
+    return this.#opensTooMany(address) || (this.#held.get(address) ?? 0) >= most;
+  }
+
+  #opensTooMany(address: string): boolean {
+    const second = Math.floor(performance.now() / SECOND_MS);
+    if (second !== this.#opened.second) this.#opened = { second, inAll: 0, of: new Map() };
+    const { of } = this.#opened;
+    const own = (of.get(address) ?? 0) + 1;
+    of.set(address, own);
+    this.#opened.inAll += 1;
+    return this.#opened.inAll > MANY_NEW && own > MOST_NEW_OF_MANY;
   }
 
   /** @param address that of the peer: headers of a request that cannot be parsed are not trusted */
@@ -172,13 +227,21 @@ class HttpServer {
     return toApiError(fault);
   }
 
-  /** Closes connections whose peers read an answer too slowly, because the unread bytes occupy memory. */
+  /** Closes connections whose peers read an answer too slowly, or whose address reads too many so: the unread bytes occupy memory. */
   #cutStalled(): void {
     const now = performance.now();
+    const unread = new Map<string, number>();
     for (const response of this.#unanswered) {
       const { socket } = response.req;
       // While the answer is still being made, the peer is not the cause of the wait.
       if (!response.headersSent || socket.writableLength === 0) continue;
+      const address = this.#options.behindProxy === true ? undefined : countedAddress(socket.remoteAddress ?? '');
+      const others = unread.get(address ?? '') ?? 0;
+      if (address !== undefined && others > 0 && others + socket.writableLength > MOST_UNREAD) {
+        socket.destroy();
+        continue;
+      }
+      unread.set(address ?? '', others + socket.writableLength);
       const taken = takenBytes(socket);
       const seen = this.#writing.get(response);
       if (seen === undefined) this.#writing.set(response, { since: now, taken, takenAt: now });
@@ -194,7 +257,12 @@ class HttpServer {
 
   #inOrder({ socket }: IncomingMessage, response: ServerResponse, begin: () => void): void {
     this.#unanswered.add(response);
-    response.once('close', () => this.#unanswered.delete(response));
+    const own = this.#answersOf.get(socket) ?? new Set();
+    this.#answersOf.set(socket, own.add(response));
+    response.once('close', () => {
+      this.#unanswered.delete(response);
+      own.delete(response);
+    });
     this.#connections.get(socket)?.inOrder(response, begin);
   }
 
@@ -223,7 +291,7 @@ class HttpServer {
       socket.destroy();
       return;
     }
-    const before = [...this.#unanswered].filter((response) => response.req.socket === socket);
+    const before = [...(this.#answersOf.get(socket) ?? [])];
     const broken = before.at(-1)?.req.complete === false ? before.pop() : undefined;
     const refuse = (): void => {
       if (broken?.headersSent === true) closeAfter(socket);
@@ -234,7 +302,8 @@ class HttpServer {
       }
     };
     const previous = before.at(-1);
-    if (previous === undefined) refuse();
+    // Thousands of connections may break off at once, and each refusal is written.
+    if (previous === undefined) this.#connections.get(socket)?.soon(refuse);
     else previous.once('close', refuse);
   }
 
@@ -254,8 +323,9 @@ class HttpServer {
   }
 
   async #listenOn(server: SocketServer, options: NetListenOptions): Promise<void> {
-    server.listen({ backlog: BACKLOG, ...options });
+    server.listen({ backlog: options.reusePort === true ? BACKLOG.shared : BACKLOG.alone, ...options });
     await once(server, 'listening');
+    this.#isGuarded = guardAccept(server, (peer) => this.#refuses(countedAddress(peer) ?? ''));
     // Accepting can fail later, for instance when file descriptors run out; the process must survive that.
     server.on('error', (fault) => this.#options.log?.error({ fault: summariseFault(fault) }, 'the listener failed'));
   }

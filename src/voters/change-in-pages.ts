@@ -52,7 +52,7 @@ export async function changeInPages(
     after = await changePage(tx, secrets, event, which, standing, after, isMeant);
 }
 
-/** Clears the group of voters whose group was deleted, one transaction per page. */
+/** Clears the group of voters whose group was deleted, one transaction per page; at last that of rows which the service did not write. */
 export async function leaveDeletedGroups(db: Database, secrets: Secrets, eventId: string): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; await setImmediate()) {
     const from: string = after;
@@ -70,4 +70,7 @@ export async function leaveDeletedGroups(db: Database, secrets: Secrets, eventId
       );
     });
   }
+  const kept = sql.param(await listKeptGroupIds(db, eventId));
+  await db.execute(sql`
+    UPDATE voters SET group_id = NULL WHERE voting_event_id = ${eventId} AND group_id <> ALL (${kept}::text[])`);
 }

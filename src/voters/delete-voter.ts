@@ -7,7 +7,7 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
-import { phaseAt, requirePhase, statusAt } from '#src/voting-events/lifecycle.ts';
+import { lifeRefusal, phaseAt, requirePhase, statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
@@ -80,6 +80,8 @@ async function takeOffRoll(
   const ids = rows.map(({ id }) => id);
   await requirePhase('delete_voter', event, event.lockedAt, () => hasBallot(tx, event.id, ids));
   if (phaseAt(event, event.lockedAt) === 'final') {
+    // The log closes up to a minute after the last confirm, and commits to the roll as it then is.
+    if (event.finalAt === null) throw lifeRefusal('event_closed', event);
     await updateVoters(tx, event.id, ids, { ...ERASED, erasedAt: event.lockedAt });
     await tx.execute(sql`SELECT erase_from_trail(${event.id}, ${sql.param(ids)}::text[])`);
   } else {

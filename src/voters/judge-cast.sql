@@ -48,12 +48,14 @@ RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, 
   ) AS key;
 $$;
 
--- Records that a voter has used a key without casting (a ballot already shows the use), and approves no voter. Planned at each call. Locks
--- the event, so that the end of a rehearsal cannot wipe the key at the same time.
+-- Records that a voter has used a key of an open event without casting (a ballot already shows the use), and approves no voter. Planned at
+-- each call. Locks the event, so that the end of a rehearsal cannot wipe the key at the same time.
 CREATE OR REPLACE FUNCTION use_key(p_event text, p_voter text) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
-  PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
+  PERFORM 1 FROM voting_events e WHERE e.id = p_event AND event_status(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since,
+    e.ready, now_ms()) = 'open' FOR KEY SHARE;
+  IF NOT FOUND THEN RETURN; END IF;
   PERFORM note_before_rehearsal(p_event, p_voter);
   UPDATE voters v SET key_used = true WHERE v.voting_event_id = p_event AND v.id = p_voter
     AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = p_voter);
@@ -110,8 +112,7 @@ CREATE OR REPLACE FUNCTION judge_cast(
   LEFT JOIN LATERAL has_voted(p_event, CASE WHEN p_voter IS NULL THEN p_participants END, e.repeat_votes) AS h ON p_voter IS NULL;
 $$;
 
--- Whether a participant could cast a ballot now: `cast`, or the reason against it.
--- Records the first use of a voter key.
+-- Whether a participant could cast a ballot now: `cast`, or the reason against it. Records the first use of a voter key.
 CREATE OR REPLACE FUNCTION check_cast(p_event text, p_voter jsonb, p_key_hash bytea, p_participants text[], OUT verdict text, OUT tagged jsonb)
 RETURNS record LANGUAGE plpgsql
 -- Cached plans that look up rows by key only: see `cast_ballots_together`.

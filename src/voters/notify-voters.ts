@@ -144,7 +144,7 @@ async function deliver(
   if (!isStored) return 'skipped';
   // A voter who has voted gets no mail. The key stored and the mail counted, as for every other voter, hide this from readers of the rows.
   if (!isTold(notification) && voter.hasVoted) return 'voted';
-  const mail = keyMail(event, voter, { kind: notification.kind, to: email, key, nowMs });
+  const mail = keyMail(event, voter, { kind: notification.kind, to: email, key, nowMs, isAsked: false });
   const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
     if (run.last || fault instanceof GivenUp) await end('failed');
     else await note(deps.db, notification, { refusedTries: ONE_MORE_TRY });

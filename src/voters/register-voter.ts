@@ -8,6 +8,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
+import { elsewhere } from '#src/platform/turns.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { lifeRefusal, statusAt } from '#src/voting-events/lifecycle.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
@@ -32,12 +33,12 @@ export const canReceiveMail: DomainCheck = async (address) => {
   const domain = address.slice(address.lastIndexOf('@') + 1);
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: 1 });
   try {
-    const records = await resolver.resolveMx(domain);
+    const records = await elsewhere(resolver.resolveMx(domain));
     return records.some((record) => record.exchange !== '');
   } catch (fault) {
     if (!NOTHING.has(codeOf(fault))) return true;
   }
-  const looks = await Promise.allSettled([resolver.resolve4(domain), resolver.resolve6(domain)]);
+  const looks = await elsewhere(Promise.allSettled([resolver.resolve4(domain), resolver.resolve6(domain)]));
   return looks.some((look) =>
     look.status === 'fulfilled' ? look.value.length > 0 : !NOTHING.has(codeOf(look.reason)),
   );

@@ -31,6 +31,8 @@ interface KeyMail {
   readonly to: string;
   readonly key: string;
   readonly nowMs: number;
+  /** Whether somebody asked for this mail in the voter's name; an organizer who mails the whole roll is not asked. */
+  readonly isAsked: boolean;
 }
 
 /** An ordinary name: no digits, no address, nothing that a mail program turns into a link. */
@@ -46,7 +48,11 @@ const shownName = (voter: Voter): string | null =>
   isStranger(voter) && !PLAIN_NAME.test(voter.name) ? null : voter.name;
 
 /** The mail with a voter key, the link to the voting page, the times of voting, and the organizers' contact. */
-export function keyMail(event: VotingEvent, voter: Voter, { kind, to, key, nowMs }: KeyMail): Omit<Mail, 'id'> {
+export function keyMail(
+  event: VotingEvent,
+  voter: Voter,
+  { kind, to, key, nowMs, isAsked }: KeyMail,
+): Omit<Mail, 'id'> {
   const place = { voterKey: key, voterId: isStranger(voter) ? null : voter.voterId, email: to };
   const link = voterPageUrl(event.votingPageUrl, place);
   const brings = ({ hello, ...words }: MailWords): MailPart[] => [
@@ -57,7 +63,8 @@ export function keyMail(event: VotingEvent, voter: Voter, { kind, to, key, nowMs
     words.key.use,
     ...(link === null ? [] : [{ link, label: words.votingPage }]),
     ...votingTimes(event, nowMs),
-    kind === 'reminder' ? words.reminder.voted : words.key.notAsked,
+    ...(kind === 'reminder' ? [words.reminder.voted] : []),
+    ...(isAsked ? [words.key.notAsked] : []),
   ];
   return eventMail(event, to, (words) => ({ subject: words[kind].subject(event.title), parts: brings(words) }));
 }
@@ -110,7 +117,7 @@ export const sendVoterKeyJob = (deps: SendVoterKeyDeps): Job<SendVoterKey> =>
         return;
       }
       const key = makeVoterKey(deps.secrets, voter, request.seed);
-      await mailKey(deps, event, voter, { kind: 'key', to: voter.email, key, nowMs }, run);
+      await mailKey(deps, event, voter, { kind: 'key', to: voter.email, key, nowMs, isAsked: true }, run);
     },
   });
 

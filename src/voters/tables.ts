@@ -16,7 +16,7 @@ export const voters = pgTable(
     emailKey: text('email_key'),
     voterId: text('voter_id'),
     voterIdKey: text('voter_id_key'),
-    /** A job clears a deleted group and renews tags before the group is removed: constraint `voters_group` would clear it without a tag. */
+    /** A job clears a deleted group and renews tags before the group is removed. */
     groupId: text('group_id'),
     weightMicro: micro('weight_micro').notNull(),
     status: text().$type<VoterStatus>().notNull(),

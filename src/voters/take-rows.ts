@@ -266,6 +266,7 @@ export async function takeRows(
   const voters = votersOf(judged);
   if (voters.length > 0) {
     await recordCreation(tx, deps, author, voters);
+    if (voters.some(({ weightMicro }) => weightMicro > MICRO)) await requireCountableWeight(tx, event.id);
     await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer');
   }
   return judged;
@@ -312,6 +313,15 @@ function summaryOf(voters: readonly Voter[]): Record<string, unknown> {
   }
   const { name, email, voterId, groupId, weight, status } = viewVoter(first);
   return { name, email, voterId, groupId, weight, status };
+}
+
+/** A ballot gives at most 1,000,000 points, and sums above 2^53 − 1 are no exact JSON numbers: a count refuses them. */
+const MOST_WEIGHT = 9_000_000_000;
+
+/** Checks the weight of all voters of an event after an addition or a change. @throws ApiError 422 `plan_limit` */
+export async function requireCountableWeight(tx: Transaction, eventId: string): Promise<void> {
+  const heavy = sql`SELECT sum(weight_micro) > ${MOST_WEIGHT}::numeric * ${MICRO}::numeric FROM roll_figures WHERE voting_event_id = ${eventId}`;
+  if ((await valuesOf<boolean>(tx, heavy))[0] === true) throw planLimit('weight_per_event', MOST_WEIGHT);
 }
 
 /** Upper bound of the voters that concurrent transactions add to an event: four imports of an account in each of five processes. */

@@ -20,7 +20,7 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { findVoter, hasBallot, storeVoter } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
-import { takeRoomForVoters, type VoterDeps } from './take-rows.ts';
+import { requireCountableWeight, takeRoomForVoters, type VoterDeps } from './take-rows.ts';
 import { shownStatusOf, type updateVoterBody, type Voter, viewVoter } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
 import { dropUnconfirmed, endKeys } from './voter-key.ts';
@@ -144,6 +144,7 @@ export async function updateVoter(
   // A rejected registration does not count against the plan's limit: a later approval counts it again.
   if (before.source === 'registration' && before.status === 'rejected' && after.status !== 'rejected')
     await takeRoomForVoters(tx, deps, event, organizer.ownerPlan, 'registration');
+  if (changed.weight !== undefined) await requireCountableWeight(tx, event.id);
   await noteAfterOpening(tx, deps.secrets, event, identity, changed);
   if (changed.email !== undefined && before.email !== null)
     await mailOldAddress(tx, deps.secrets, event.id, id, before.email);

@@ -1,4 +1,4 @@
--- Judges a voter key regardless of the event's state, and records its first use.
+-- Judges a voter key regardless of the event's state, and records its first use in an open event.
 CREATE OR REPLACE FUNCTION verify_voter(
   p_event text, p_kind text, p_identity text, p_key_hash bytea, p_approval text, OUT verdict text, OUT voter_id text,
   OUT weight_micro bigint, OUT group_id text
@@ -6,8 +6,7 @@ CREATE OR REPLACE FUNCTION verify_voter(
 -- Cached plans that look up rows by key only: see `cast_ballots_together`.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
-DECLARE
-  first_use boolean;
+DECLARE first_use boolean;
 BEGIN
   SELECT j.verdict, j.voter_id, j.weight_micro, j.group_id, j.first_use INTO verdict, voter_id, weight_micro, group_id, first_use
   FROM judge_voter(p_event, jsonb_build_object('kind', p_kind, 'identity', p_identity), p_key_hash, p_approval) AS j;

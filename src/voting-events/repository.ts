@@ -360,7 +360,18 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
  * only, because 1,000 candidates may stand in 100 positions each.
  */
 export async function readOpening(executor: Executor, eventId: string): Promise<OpeningFacts> {
+  // Materialized: for rows that were just written, the planner expects one position, and would count all candidates again for each.
   const { rows } = await executor.execute<OpeningFacts & Record<string, unknown>>(sql`
+    WITH referendums AS MATERIALIZED (
+      SELECT array_agg(r.id) AS ids FROM positions r
+      WHERE r.voting_event_id = ${eventId} AND r.deleted_at IS NULL AND r.voting_method = 'referendum'
+    ), standing AS MATERIALIZED (
+      SELECT position_id, count(*)::int AS candidates,
+        array_agg(jsonb_build_array(c.sort_order, c.id, c.name))
+          FILTER (WHERE c.referendum_role IS NULL AND position_id = ANY (referendums.ids)) AS without_role
+      FROM referendums CROSS JOIN candidates c CROSS JOIN unnest(c.position_ids) AS position_id
+      WHERE c.voting_event_id = ${eventId} AND c.deleted_at IS NULL AND c.status = 'approved' GROUP BY position_id
+    )
     SELECT e.type, e.voter_self_registration AS "selfRegistration", coalesce(e.copy_done < e.copy_total, false) AS "isCopying",
       e.starts_at IS NOT NULL AS "hasStart", e.missing @> '[{"reason": "keys_unavailable"}]' AS "isKeyless",
       EXISTS (SELECT 1 FROM payment_businesses b WHERE b.id = e.payment_business_id AND NOT b.ready) AS "isUnready",
@@ -378,15 +389,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
           'candidates', coalesce(standing.candidates, 0),
           'withoutRole', ARRAY(SELECT o ->> 2 FROM unnest(standing.without_role) AS o ORDER BY o))
           ORDER BY p.sort_order, p.id)
-        FROM positions p LEFT JOIN (
-          SELECT position_id, count(*)::int AS candidates,
-            array_agg(jsonb_build_array(c.sort_order, c.id, c.name))
-              FILTER (WHERE c.referendum_role IS NULL AND position_id = ANY (referendums.ids)) AS without_role
-          FROM candidates c CROSS JOIN unnest(c.position_ids) AS position_id CROSS JOIN (
-            SELECT array_agg(r.id) AS ids FROM positions r
-            WHERE r.voting_event_id = ${eventId} AND r.deleted_at IS NULL AND r.voting_method = 'referendum') AS referendums
-          WHERE c.voting_event_id = ${eventId} AND c.deleted_at IS NULL AND c.status = 'approved' GROUP BY position_id
-        ) AS standing ON standing.position_id = p.id
+        FROM positions p LEFT JOIN standing ON standing.position_id = p.id
         WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL), '[]') AS positions
     FROM voting_events e WHERE e.id = ${eventId}`);
   const [row] = rows;

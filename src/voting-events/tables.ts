@@ -11,7 +11,6 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
 import type { Language } from '#src/mail/mail-words.ts';
 import type { ProviderName } from '#src/payment-providers/registered.ts';
@@ -22,9 +21,7 @@ export const votingEvents = pgTable(
   'voting_events',
   {
     id: text().primaryKey(),
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id),
+    accountId: text('account_id').notNull(),
     code: text().notNull(),
     /** The code in lower case: codes compare case-insensitively. */
     codeKey: text('code_key').notNull(),

@@ -243,6 +243,8 @@ async function prepareChange(
   if (DECIDE_OPENING.some((name) => changes[name] !== undefined)) {
     const { type, voterSelfRegistration: selfRegistration, startsAt } = after;
     const facts = await readOpening(tx, before.id);
+    if (changes.type === 'election' && facts.hasTopUps)
+      throw validationError([{ field: 'type', message: 'a position sells credits, which is for polls only' }]);
     const isPriced = after.payToVote !== null || after.payToRegisterCandidate !== null;
     const hasStart = startsAt !== null;
     changes.missing = missingForOpening({ ...facts, ...found, type, selfRegistration, hasStart, isPriced });

@@ -47,6 +47,13 @@ const cast = (event: TestEvent, body: unknown): Promise<string> =>
 const organizer = (method: string, path: string, body: unknown): Promise<string> =>
   issuesOf(method, `/voting-events/${path}`, body);
 
+test('a list or an object where a text is due is refused for that alone', async () => {
+  for (const id of [[], {}, [''], { length: 0 }]) {
+    const sent = { name: 'Eve', positionIds: [id] };
+    expect(await organizer('POST', `${election.id}/candidates`, sent), JSON.stringify(id)).toBe('positionIds[0]');
+  }
+});
+
 describe('a body that is wrong in its form and in its values is refused for both at once', () => {
   test('of a cast in a poll: what is missing, entries of a wrong form, and entries against the rules', async () => {
     const [ranked, quadratic] = [position(poll, 0), position(poll, 1)];

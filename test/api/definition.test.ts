@@ -169,14 +169,21 @@ test('a bad file is refused with all that is wrong, and leaves everything as it 
   expect(await events()).toBe(count);
 });
 
-test('files at the caps are taken, of more than a mebibyte', async () => {
+test.each([
+  ['at one position each', 1],
+  ['at every position', 100],
+])('files at the caps are taken, of more than a mebibyte, with candidates %s', async (_where, places) => {
   const long = 'x'.repeat(3_000);
   const positions = Array.from({ length: 100 }, (_, index) => ({
     ...{ id: `p${index}`, title: `P${index}`, votingMethod: 'approval' },
   }));
   const candidates = Array.from({ length: 1_000 }, (_, index) => ({
-    ...{ id: `c${index}`, name: `C${index}`, description: long, positionIds: [`p${index % 100}`] },
+    ...{ id: `c${index}`, name: `C${index}`, description: long },
+    positionIds: Array.from({ length: places }, (_one, place) => `p${(index + place) % 100}`),
   }));
+  // The planner has seen events of two positions alone.
+  await make();
+  await service.query('ANALYZE positions, candidates');
   const { id } = await makeFrom({ ...FILE, positions, candidates });
   const file = await read(id);
   expect([file.positions.length, file.candidates.length]).toEqual([100, 1_000]);

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
-import { finishEvent, sealBallots } from '#test/harness/elections.ts';
+import { finishEvent, PLURALITY, sealBallots, votesFor } from '#test/harness/elections.ts';
 import { fillEvent, votesOf } from '#test/harness/largest-event.ts';
-import { type TestAccount, type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { type TestAccount, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
 const [hostile, other] = [await service.account('pro'), await service.account('pro')];
@@ -76,23 +76,46 @@ test.each(KINDS)(
   120_000,
 );
 
-test('a close does not wait for what an account asks for', async () => {
-  const [id = ''] = closing;
-  // Nothing that is asked for gets a thread before the close has been signed.
+/** Occupies every thread until it is aborted. */
+function occupyThreads(): { readonly leave: () => Promise<unknown> } {
   const stuck = new URL(
     'data:text/javascript,export const work = () => new Promise(() => setInterval(() => {}, 1000))',
   );
-  const leave = new AbortController();
+  const controller = new AbortController();
   const order = (account: string) =>
-    service.deps.threads.run({ module: stuck, input: 0, account, maxMs: 600_000, gone: leave.signal });
+    service.deps.threads.run({ module: stuck, input: 0, account, maxMs: 600_000, gone: controller.signal });
   const held = Promise.allSettled(['a', 'b', 'c'].map(order));
+  return {
+    leave() {
+      controller.abort();
+      return held;
+    },
+  };
+}
+
+test('a close does not wait for what an account asks for', async () => {
+  const [id = ''] = closing;
+  // Nothing that is asked for gets a thread before the close has been signed.
+  const threads = occupyThreads();
   await other.change(`/voting-events/${id}`, { status: 'closed' });
   await finishEvent(service, id);
   const [{ close }] = await service.query('SELECT closed_size AS close FROM ballot_logs WHERE voting_event_id = $1', [
     id,
   ]);
   expect(Number(close)).toBeGreaterThan(0);
-  leave.abort();
-  await held;
+  await threads.leave();
   expect((await read(other, `${id}/results`)).body.data.final).toBe(true);
+});
+
+test('a report that waits for a thread keeps no other reader of its address waiting', async () => {
+  // Counted in the event loop, and drawn in a thread.
+  const poll = await other.event({ type: 'poll' }, PLURALITY);
+  await other.votePoll(poll, votesFor(poll));
+  const threads = occupyThreads();
+  const { leases } = service.deps;
+  const reading = report(other, poll.id);
+  await untilTrue(() => leases.threads.held === 4);
+  expect(leases.strangersAtWork.held).toBe(0);
+  await threads.leave();
+  expect((await reading).status).toBe(200);
 });

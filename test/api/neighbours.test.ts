@@ -6,7 +6,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { definitionBody } from '#src/ballot-definition/definition-schema.ts';
 import { MOST_PRESSURE } from '#src/http/load.ts';
 import { demand } from '#test/harness/answers.ts';
-import { PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
+import { finishEvent, PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import { sendRaw } from '#test/harness/raw-http.ts';
 import { patiently, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
 
@@ -96,6 +96,100 @@ test('bodies that come slowly are no load: others are read meanwhile', async () 
   // Before their time is over, and they with it.
   await untilTrue(() => service.deps.load.pressure().underWay < 10, 5_000);
   expect((await other.get(`/voting-events/${mine.id}`)).status).toBe(200);
+});
+
+test('of the requests of an account so many are worked at, without those whose bodies do not come', async () => {
+  const { leases } = service.deps;
+  const [busy, other] = [await service.account('enterprise'), await service.account('free')];
+  const [event, mine] = [await busy.event({}, PLURALITY), await other.event()];
+  const vote = { visitorId: visitor(), votes: votesFor(event) };
+  const cast = `/public/voting-events/${event.id}/ballot/cast`;
+  for (let n = 0; n < 40; n += 1) begin(head(cast, busy.vote, 1_000));
+  demand(await service.call('POST', cast, vote, { key: busy.vote }), 201);
+  await untilTrue(() => leases.othersAtWork.held === 0);
+  // Holds the statements back in this process: a statement waits for a table lock for a second, and then fails.
+  const open = Promise.withResolvers<void>();
+  const { $client } = service.deps.db;
+  const query = $client.query.bind($client) as (...given: unknown[]) => Promise<unknown>;
+  const ask = (...given: unknown[]) =>
+    String(Object(given[0]).text).includes('from "groups"')
+      ? open.promise.then(() => query(...given))
+      : query(...given);
+  vi.spyOn($client, 'query').mockImplementation(ask as typeof $client.query);
+  const reads = Array.from({ length: 20 }, () => busy.get(`/voting-events/${event.id}/groups/grp_none`));
+  await untilTrue(() => leases.readsAtWork.waiting === 12, 10_000);
+  expect(leases.readsAtWork.held).toBe(8);
+  expect((await other.get(`/voting-events/${mine.id}`)).status).toBe(200);
+  open.resolve();
+  expect((await Promise.all(reads)).map(({ status }) => status)).toEqual(reads.map(() => 404));
+  await untilTrue(() => leases.readsAtWork.held === 0);
+});
+
+test('a request that has waited for a turn goes on in a place: long bodies do not pass by the limit of an account', async () => {
+  const { othersAtWork } = service.deps.leases;
+  const account = await service.account('enterprise');
+  const event = await account.event({}, PLURALITY);
+  const open = Promise.withResolvers<void>();
+  const { ballots } = service.deps;
+  const store = ballots.cast.bind(ballots);
+  vi.spyOn(ballots, 'cast').mockImplementation((request) => open.promise.then(() => store(request)));
+  // Blanks make each body long enough to be parsed in a turn.
+  const cast = () =>
+    fetch(`${service.url}/public/voting-events/${event.id}/ballot/cast`, {
+      ...{ method: 'POST', headers: { Authorization: `Bearer ${account.vote}`, 'Content-Type': 'application/json' } },
+      body: JSON.stringify({ visitorId: visitor(), votes: votesFor(event) }).padEnd(66_000),
+    });
+  const casts = Array.from({ length: 40 }, cast);
+  await untilTrue(() => othersAtWork.waiting === 8, 10_000);
+  expect(othersAtWork.held).toBe(32);
+  open.resolve();
+  expect((await Promise.all(casts)).map(({ status }) => status)).toEqual(casts.map(() => 201));
+  await untilTrue(() => othersAtWork.held === 0);
+});
+
+test('large results wait for their turn while others of the account are not taken, and no other account does', async () => {
+  const { results } = service.deps.leases;
+  const [busy, other] = await Promise.all([service.account(), service.account()]);
+  const positions = Array.from({ length: 26 }, (_, n) => ({ id: `p${n}`, title: `P${n}`, votingMethod: 'approval' }));
+  const positionIds = positions.map(({ id }) => id);
+  const candidates = texts(20, 1).map((name, n) => ({ id: `c${n}`, name: `${name}${n}`, positionIds }));
+  const file = { version: 1, event: { title: 'Wide', type: 'poll' }, groups: [], positions, candidates, sponsors: [] };
+  const open = async (account: TestAccount) => {
+    const { id } = await account.make('/voting-events/definition', file);
+    await account.patch(`/voting-events/${id}`, { status: 'open' });
+    return `/voting-events/${id}/results`;
+  };
+  const [wide, theirs] = [await open(busy), await open(other)];
+  expect([(await busy.get(wide)).status, (await other.get(theirs)).status]).toEqual([200, 200]);
+  await untilTrue(() => results.held === 0);
+  const places = await Promise.all(Array.from({ length: 6 }, () => results.take(busy.id)));
+  const late = [busy.get(wide), busy.get(`${wide}/rounds?positionId=pos_none`)];
+  await untilTrue(() => results.waiting === 2);
+  expect((await other.get(theirs)).status).toBe(200);
+  for (const place of places) place.end();
+  expect((await Promise.all(late)).map(({ status }) => status)).toEqual([200, 404]);
+  await untilTrue(() => results.held === 0);
+});
+
+test('strangers read long pages of an open log two at a time of an address, and no reader with a key waits for them', async () => {
+  const { costlyReads } = service.deps.leases;
+  const account = await service.account('pro');
+  const event = await account.event({ log: { open: true }, ballot: { opening: 'public' } }, PLURALITY);
+  await account.votePoll(event, votesFor(event));
+  await finishEvent(service, event.id);
+  const pages = ['configurations?from=0', 'openings?fromIndex=0'];
+  const read = (key?: string) =>
+    pages.map((page) =>
+      fetch(`${service.url}/public/voting-events/${event.id}/log/${page}`, {
+        headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },
+      }),
+    );
+  const places = await Promise.all(pages.map(() => costlyReads.take('log of 127.0.0.1')));
+  const late = read();
+  await untilTrue(() => costlyReads.waiting === 2);
+  expect((await Promise.all(read(account.vote))).map(({ status }) => status)).toEqual([200, 200]);
+  for (const place of places) place.end();
+  expect((await Promise.all(late)).map(({ status }) => status)).toEqual([200, 200]);
 });
 
 test('an address without a key has so many bytes under way', async () => {

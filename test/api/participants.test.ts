@@ -16,6 +16,9 @@ const vote = (event: TestEvent, path: string, body: unknown) => account.page(eve
 const check = async (event: TestEvent, identity: object) => (await vote(event, 'voter/check', identity)).body.data;
 const ineligible = (reason: string) => ({ eligible: false, reason });
 
+const bulkDelete = ({ id }: { readonly id: string }, voterIds: readonly string[]) =>
+  account.post(`/voting-events/${id}/voters/bulk`, { action: 'delete', voterIds });
+
 type Identity = Readonly<Record<string, string>>;
 
 async function castAndConfirm(event: TestEvent, identity: Identity): Promise<string> {
@@ -212,6 +215,11 @@ describe('a voter of an election', () => {
     const voter = await voterOf();
     expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');
     await moveEnd(service.deps, voter.event.id, CLOSED);
+    // The log has not closed yet: its last entry commits to the roll.
+    for (const sent of [account.delete(voter.path), bulkDelete(voter.event, [voter.id])])
+      expect(refusalOf(await sent)).toEqual([409, 'event_closed']);
+    await finishEvent(service, voter.event.id);
+    expect(await account.show(`/voting-events/${voter.event.id}`)).toMatchObject({ disputed: false });
     const figures = async () => {
       const stats = await account.show(`/voting-events/${voter.event.id}/stats`);
       return [stats.voters, stats.turnout, stats.ballots];
@@ -240,15 +248,14 @@ describe('a voter of an election', () => {
       const changes = { name: `${name} Renamed`, email: `${name}@renamed.example`, voterId: `NEW-${name}` };
       await account.change(`${base}/voters/${ids[index]}`, changes);
     }
-    await moveEnd(service.deps, event.id, CLOSED);
+    await finishEvent(service, event.id);
     const read = async () => {
       const trail = (await account.get(`${base}/audit`)).body.data;
       return { trail, text: JSON.stringify(trail) + (await account.get(`${base}/audit/csv`)).body };
     };
     const before = await read();
     demand(await account.delete(`${base}/voters/${ids[0]}`), 202);
-    const bulk = { action: 'delete', voterIds: ids.slice(1) };
-    demand(await account.post(`${base}/voters/bulk`, bulk), 200);
+    demand(await bulkDelete(event, ids.slice(1)), 200);
     const after = await read();
     for (const name of ['one', 'two', 'three']) {
       const told = [`${name} Erased`, `${name}@`, `ID-${name}`, `${name} Renamed`, `NEW-${name}`];
@@ -303,7 +310,7 @@ describe.each([
   ['without groups', false],
   ['with a position of a group', true],
 ] as const)('a cast %s', (_, grouped) => {
-  test('after the close is told that the event is over, whatever its key, and counts no guess', async () => {
+  test('before the opening and after the close is told so, whatever its key, and counts neither a guess nor a use', async () => {
     const event = await account.event({ type: 'election' }, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
     const { id: groupId } = await account.make(`${base}/groups`, { name: 'South' });
@@ -311,7 +318,6 @@ describe.each([
     const email = 'vera@club.example';
     const voter = await account.make(`${base}/voters`, { name: 'Vera', email, groupId });
     const keys = [await giveVoterKey(service, event.id, voter.id), '0000-0000-0000-0000'];
-    await account.change(base, { status: 'open' });
     const told = async () => {
       const reasons = new Set<string>();
       for (const voterKey of [...keys, ...keys, ...keys, ...keys, ...keys, ...keys]) {
@@ -320,8 +326,12 @@ describe.each([
       }
       return [...reasons];
     };
-    await account.change(base, { status: 'closed' });
+    await account.change(base, { startsAt: Date.now() + 3_600_000 });
+    expect(await told()).toEqual(['403 event_not_open']);
+    for (const status of ['open', 'closed']) await account.change(base, { status });
     expect(await told()).toEqual(['403 event_closed']);
+    const used = await service.query('SELECT key_used FROM voters WHERE id = $1', [voter.id]);
+    expect(used).toEqual([{ key_used: false }]);
     await finishEvent(service, event.id);
     expect(await told()).toEqual(['403 event_closed']);
   });

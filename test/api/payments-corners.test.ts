@@ -5,7 +5,7 @@ import { listOwed } from '#src/payments/list-owed.ts';
 import { raiseAged } from '#src/payments/manage-payment.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
-import { demand, valuesOf } from '#test/harness/answers.ts';
+import { demand, fieldOf, valuesOf } from '#test/harness/answers.ts';
 import { visitor } from '#test/harness/elections.ts';
 import {
   decide,
@@ -240,4 +240,13 @@ test('all attempts that are due are looked at in one run, and thousands of one a
   expect((await listDueAttempts(service.deps.db)).slice(0, 2).map(({ id }) => id)).toContain(last);
   await reconcilePayments(paymentDeps(service.deps));
   expect(await query('SELECT id FROM payment_attempts WHERE check_at <= 2')).toEqual([]);
+});
+
+test('a poll that sells credits does not become an election, whose voters could not spend them', async () => {
+  const event = await poll('provider_a', { payments: {} }, [soldCredits('provider_a')], false);
+  const become = () => event.account.patch(`/voting-events/${event.id}`, { type: 'election' });
+  expect(fieldOf(await become())).toEqual([422, 'type']);
+  const [position] = event.positions;
+  await event.account.change(`/voting-events/${event.id}/positions/${position?.id}`, { quadraticTopUp: null });
+  demand(await become(), 200);
 });

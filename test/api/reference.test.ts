@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { Server, type Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { describe, expect, test, vi } from 'vitest';
 import { refusalOf } from '#test/harness/answers.ts';
 import type { ApiDocument } from '#test/harness/api-document.ts';
 import { guideNames, readGuideText } from '#test/harness/guides.ts';
@@ -35,6 +39,34 @@ const shown = (): [string, string][] => [...pages].filter(([path]) => !path.ends
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
 
 const all = (): string => [...pages.values()].join('\n');
+
+test('a document of a megabyte has its length in the answer, and is written in pieces', async () => {
+  const pieces: number[] = [];
+  const emit = Server.prototype.emit;
+  vi.spyOn(Server.prototype, 'emit').mockImplementation(function (this: Server, ...words: unknown[]) {
+    if (words[0] === 'connection') {
+      const socket = words[1] as Socket;
+      const write = socket.write;
+      Reflect.set(socket, 'write', (...given: [Uint8Array]) => {
+        pieces.push(given[0].length);
+        return Reflect.apply(write, socket, given);
+      });
+    }
+    return Reflect.apply(emit, this, words);
+  } as typeof emit);
+  // Of an address of its own, which has asked for nothing yet.
+  const [answer] = (await once(
+    get(`${service.url}/openapi.json`, { agent: false, localAddress: '127.0.0.9' }),
+    'response',
+  )) as [IncomingMessage];
+  const bytes = await buffer(answer);
+  vi.restoreAllMocks();
+  expect(answer.headers['content-length']).toBe(String(bytes.length));
+  expect(JSON.parse(bytes.toString())).toHaveProperty('openapi');
+  expect(pieces.reduce((sum, length) => sum + length, 0)).toBeGreaterThan(bytes.length);
+  // Written at once, documents for twenty peers hold the event loop, and wait in memory for those who read slowly.
+  expect(Math.max(...pieces)).toBeLessThan(100_000);
+});
 
 describe('the reference', () => {
   test('has every operation of the API document, each once', async () => {

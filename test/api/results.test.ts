@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { fieldOf, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { finishEvent, PLURALITY, people, type TestEvent } from '#test/harness/elections.ts';
+import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
 import { type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
@@ -300,6 +301,10 @@ test.each(['hidden', 'live', 'published'] as const)(
       for (const key of [account.vote, observer]) expect(await read(key)).toEqual(both(OPEN[visibility]));
       expect((await resultsOf(event)).final).toBe(false);
     }
+    // Nothing can be confirmed any more, and the log has not closed yet: the result is not final.
+    await moveEnd(service.deps, event.id, CLOSED);
+    service.deps.events.forget(event.id);
+    for (const key of [account.vote, observer]) expect(await read(key)).toEqual(both(PUBLIC_WHEN_FINAL[visibility]));
     await finishEvent(service, event.id);
     service.deps.events.forget(event.id);
     expect(await read(account.vote)).toEqual(both(PUBLIC_WHEN_FINAL[visibility]));
@@ -307,6 +312,30 @@ test.each(['hidden', 'live', 'published'] as const)(
     expect((await resultsOf(event)).final).toBe(true);
   },
 );
+
+test('a roll weighs no more than can be counted exactly, and the heaviest one is counted', async () => {
+  const cumulativePointBudget = 1_000_000;
+  const plan = { votingMethod: 'cumulative', candidates: ['Ada', 'Bea'], settings: { cumulativePointBudget } };
+  const event = await account.event({ type: 'election' }, [plan]);
+  const path = `/voting-events/${event.id}/voters`;
+  const voters = people(9).map((voter) => ({ ...voter, weight: 1_000_000_000 }));
+  const roll: { id: string; email: string }[] = await account.of(event).make('/voters/batch', { voters });
+  const tooHeavy = { details: { limit: 'weight_per_event', max: 9_000_000_000 } };
+  const late = await account.post(path, { name: 'Zoe', email: 'zoe@club.example', weight: 2 });
+  expect([late.status, late.body.error]).toEqual([422, expect.objectContaining({ code: 'plan_limit', ...tooHeavy })]);
+  await account.change(`${path}/${roll[0]?.id}`, { weight: 999_999_999 });
+  await account.post(path, { name: 'Zoe', email: 'zoe@club.example' });
+  expect(refusalOf(await account.patch(`${path}/${roll[0]?.id}`, { weight: 1_000_000_000 }))).toEqual([
+    422,
+    'plan_limit',
+  ]);
+  const [position] = event.positions;
+  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0], value: cumulativePointBudget }];
+  for (const { id, email } of roll)
+    await account.ballot(event, { email, voterKey: await giveVoterKey(service, event.id, id), votes });
+  const [{ candidates }] = (await resultsOf(event)).positions;
+  expect(candidates[0]).toMatchObject({ votesWon: 8_999_999_999_000_000 });
+});
 
 const RANKED = { votingMethod: 'ranked_choice', candidates: ['Ada "the first"', 'Bea', 'Cid'], settings: { seats: 2 } };
 const get = (event: TestEvent, path: string, key: string | undefined = account.read) =>

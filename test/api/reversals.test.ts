@@ -91,18 +91,36 @@ describe.each(PROVIDERS)('a part that a merchant of %s gives back', (provider) =
   });
 });
 
-test('fees that a payer of provider_b bore go back with the payment', async () => {
-  const event = await poll('provider_b');
-  sandbox.faults.payerBearsFees = true;
-  const visitorId = visitor();
-  const [first, second] = [await event.pay({ visitorId }), await event.pay({ visitorId })];
-  demand(await event.cast(first), 201);
-  expect((await event.cast(second)).status).toBe(409);
-  const fee = Math.floor((PRICE.provider_b.amountMinor * 15) / 100_000) * 100;
-  expect(fee).toBeGreaterThan(0);
+describe('fees that a payer of provider_b bore go back with the payment', () => {
   const { amountMinor } = PRICE.provider_b;
+  const fee = Math.floor((amountMinor * 15) / 100_000) * 100;
   const refund = { status: 'refunded', amountMinor: amountMinor + fee };
-  expect(await event.refunded(second)).toMatchObject({ amountMinor, refund });
+
+  /** The second of two payments for one vote, which goes back. */
+  async function payInVain(event: PaidEvent): Promise<string> {
+    sandbox.faults.payerBearsFees = true;
+    const visitorId = visitor();
+    const [first, second] = [await event.pay({ visitorId }), await event.pay({ visitorId })];
+    demand(await event.cast(first), 201);
+    expect((await event.cast(second)).status).toBe(409);
+    return second;
+  }
+
+  test('where the provider answers to the request', async () => {
+    expect(fee).toBeGreaterThan(0);
+    const event = await poll('provider_b');
+    expect(await event.refunded(await payInVain(event))).toMatchObject({ amountMinor, refund });
+  });
+
+  test('where only a message says so, or comes before that answer', async () => {
+    const event = await poll('provider_b');
+    sandbox.faults.refuseRefunds = true;
+    const attempt = await payInVain(event);
+    const statusOf = 'SELECT status FROM payment_refunds WHERE attempt_id = $1';
+    await untilTrue(async () => (await service.query(statusOf, [attempt]))[0]?.['status'] === 'refused');
+    await giveBack(event, attempt);
+    expect(await event.refunded(attempt)).toMatchObject({ amountMinor, refund });
+  });
 });
 
 test.each([

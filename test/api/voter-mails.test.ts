@@ -37,6 +37,17 @@ const create = (settings: object = {}): Promise<TestEvent> => account.event({ ty
 const addVoter = async (event: TestEvent, voter: object): Promise<string> =>
   (await of(event).make('/voters', { name: 'Vera', ...voter })).id;
 
+test('with a key say what to do who did not ask for it, but not where an organizer mails the whole roll', async () => {
+  const [event, email] = [await create(), 'invited@club.example'];
+  await addVoter(event, { email });
+  const asksWhoAsked = () => mailsTo(email).map((mail) => readMail(mail).text.includes('You did not ask for a key?'));
+  demand(await account.post(`/voting-events/${event.id}/voters/notify`, { kind: 'key', audience: 'all' }), 202);
+  await untilTrue(() => asksWhoAsked().length === 1);
+  demand(await account.page(event, 'voter-key/request', { email }), 200);
+  await untilTrue(() => asksWhoAsked().length === 2);
+  expect(asksWhoAsked()).toEqual([false, true]);
+});
+
 describe('mails to one address', () => {
   test('are 5 in an hour and 20 in a day, in any spelling of the address', async () => {
     const address = 'many@limits.example';

@@ -38,8 +38,8 @@ const NOT_OF_ONE_EVENT: Readonly<Record<string, string>> = {
 /** What does not keep a rule by which an event could live on a node of its own, by the rule, and why. Nothing is listed in vain. */
 const NOT_YET: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   keys: { voting_events_code: 'codes stand with their events until the directory has a table for them' },
-  'foreign keys': { voting_events_account_id_accounts_id_fk: 'asked when an event is created, which touches both' },
-  'set on delete': { voters_group: 'a voter whose row SQL wrote leaves a deleted group by it alone' },
+  'foreign keys': {},
+  'set on delete': {},
   'row types': {},
   'not inlined': {
     begin_ballot_announcements: 'an endpoint that begins to hear goes through the events of its account',

@@ -23,6 +23,10 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
       tables: ['payment_attempts'],
       reason: 'a position that an open payment is for cannot be deleted, judged under its lock',
     },
+    {
+      tables: ['ballot_logs'],
+      reason: 'the statement that reads a ballot sees in the same trip whether a log may differ from it',
+    },
     { tables: ['roll_figures'], reason: 'a group with voters in it cannot be deleted once a ballot was cast' },
   ],
   ballots: [

@@ -5,8 +5,8 @@ import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '#src/database/migrate.ts';
 import { bundlePrograms } from './bundle-programs.ts';
-import { startServer } from './database-server.ts';
 import { withClient } from './empty-database.ts';
+import { startOwnDatabase } from './own-database.ts';
 import { BUNDLES } from './programs.ts';
 import { runStatements, TEMPLATE_DATABASE, withDatabase } from './test-database.ts';
 
@@ -57,7 +57,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   process.env[BUNDLES] = JSON.stringify(await bundlePrograms());
   const given = process.env.TEST_DATABASE_URL;
   const server =
-    given === undefined || given === '' ? await startServer() : { url: given, stop: async () => undefined };
+    given === undefined || given === ''
+      ? await startOwnDatabase('tests', false)
+      : { url: given, stop: async () => undefined };
   try {
     await createTemplate(server.url);
     project.provide('copyStrategy', await chooseStrategy(server.url));

@@ -16,8 +16,10 @@ export const NEVER_MET: Readonly<Record<Generator, Never>> = {
     'the providers that are played take every payment': ['payment_provider_unavailable', 'payment_unavailable'],
   },
   fuzz: {
-    'nothing writes to database or folders from outside': ['ballot_key_unavailable', 'rows_disagree', 'log_disputed'],
-    'no payment business is linked': ['payment_failed', 'payment_expired', 'nothing_to_settle'],
+    ...WITHOUT_FAULTS,
+    'the providers that are played take every payment': ['payment_provider_unavailable', 'payment_unavailable'],
+    'no time passes': ['payment_expired', 'invite_expired', 'download_link_expired', 'letters_dropped'],
+    'no worker prints': ['already_downloaded'],
   },
   tamper: { 'an election of one account, with voters by name': [...SOLD, ...LETTERS_AND_MAILS, ...SHARED, 'Groups/*'] },
   money: { 'polls of one owner, whose payers come by themselves': [...LETTERS_AND_MAILS, ...SHARED, 'Groups/*'] },

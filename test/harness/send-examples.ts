@@ -54,7 +54,7 @@ export async function listExamples(service: TestService): Promise<Example[]> {
 }
 
 /** The path with the examples of its parameters, and the query with the examples of the parameters that it requires. */
-function targetOf({ route, operation }: Example): string {
+export function targetOf({ route, operation }: Example): string {
   const parameters = operation.parameters ?? [];
   const path = documentPath(route.path).replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
     const found = parameters.find((parameter) => parameter['in'] === 'path' && parameter['name'] === name);

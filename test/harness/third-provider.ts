@@ -163,7 +163,10 @@ function connect({ baseUrl = 'http://127.0.0.1:9', timeoutMs = 10_000 }: Adapter
     if (handle.page === null) return { kind: 'missing' };
     const order = await ask(orderSchema, credentials, '/read', { order: handle.page['order'] });
     if (order.status === 'paid') return { kind: 'paid', payment: paymentOf(order) };
-    if (order.status === 'returned') return { kind: 'reversed', cause: 'refund', payment: paymentOf(order) };
+    if (order.status === 'returned') {
+      const payment = paymentOf(order);
+      return { kind: 'reversed', cause: 'refund', payment, backMinor: payment.amountMinor };
+    }
     if (order.status === 'refused') return { kind: 'failed' };
     return { kind: 'unpaid', refused: false };
   };

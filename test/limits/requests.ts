@@ -12,6 +12,8 @@ const NEIGHBOUR_MS = 1_000;
 const MIB = 2 ** 20;
 const SECONDS = 4;
 const AT_ONCE = 8;
+/** As many connections as one browser’s worth of scripts opens without effort. */
+const FLOOD = 240;
 const SIZE = { positions: 100, candidates: 1_000 };
 
 /** One request that is made over and over. */
@@ -24,6 +26,8 @@ interface Attack {
   readonly body?: string;
   /** How much of an answer is read before the client hangs up; left out: all. */
   readonly hangsUpAfter?: number;
+  /** How many clients ask at the same time; `AT_ONCE` when left out. */
+  readonly atOnce?: number;
 }
 
 async function makeOnce({ method = 'GET', target, key, body, hangsUpAfter }: Attack, base: string): Promise<void> {
@@ -125,7 +129,20 @@ async function listAttacks(world: World): Promise<Attack[]> {
   const open = ['/reference', '/openapi.json', '/verify', '/log/checkpoint'].map(
     (target): Attack => ({ what: `GET ${target}, no key`, target }),
   );
+  const several = { positions: 49, candidates: 100 };
+  const polled = await openEvent(own, several);
+  await fillBox(world.deps, polled, several, 100, 10);
+  const votes = [{ positionId: 'pos_l_1', candidateId: 'cnd_l_1', rank: 1 }];
+  const cast = JSON.stringify({ visitorId: 'vi_0123456789abcdef0123456789abcdef', votes });
+  const floods: Attack[] = [
+    { what: 'an address that is not there, no key', target: '/nope' },
+    { what: 'GET /health', target: '/health' },
+    { what: 'GET public event', target: `/public/voting-events/${polled}`, key: vote },
+    { what: 'GET public /results of 4,900 rows', target: `/public/voting-events/${polled}/results`, key: vote },
+    { what: 'POST cast', method: 'POST', target: `/public/voting-events/${polled}/ballot/cast`, key: vote, body: cast },
+  ];
   return [
+    ...floods.map((attack) => ({ ...attack, what: `${attack.what}, ${FLOOD} at once`, atOnce: FLOOD })),
     {
       what: 'POST definition, valid and at the caps',
       method: 'POST',
@@ -175,7 +192,7 @@ export async function measureRequests(world: World, word = ''): Promise<void> {
         // A refusal, an end of the connection: all of it is an answer to who attacks.
         while (Date.now() < until) await makeOnce(attack, world.base).catch(() => delay(50));
       };
-      await Promise.all(Array.from({ length: AT_ONCE }, loop));
+      await Promise.all(Array.from({ length: attack.atOnce ?? AT_ONCE }, loop));
     });
   await neighbour.terminate();
 }

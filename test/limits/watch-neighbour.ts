@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 
-// What another customer’s server does meanwhile, in a thread of its own: reads, casts and confirms, one after the other.
+// What another customer’s server does meanwhile, in a thread of its own: reads, casts, confirms and changes, one after the other.
 
 export interface NeighbourData {
   readonly base: string;
   readonly event: string;
-  readonly keys: { readonly read: string; readonly vote: string };
+  readonly keys: { readonly read: string; readonly write: string; readonly vote: string };
   readonly votes: readonly object[];
 }
 
@@ -59,5 +59,7 @@ for (let visitor = 0; ; visitor += 1) {
   await ask('POST', `${ballot}/confirm`, keys.vote, { confirmationCode });
   await ask('GET', `/voting-events/${event}/results`, keys.read);
   await ask('GET', `/voting-events/${event}/candidates`, keys.read);
+  // Its ballot is read again after each change.
+  await ask('PATCH', `/voting-events/${event}`, keys.write, { description: `${visitor}` });
   await delay(EVERY_MS);
 }

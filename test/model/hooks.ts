@@ -119,7 +119,7 @@ const one = (
       if (endpoint === undefined) return [notFound()];
       const given = context.request.body;
       const bare = method === 'POST' && given !== undefined && !(isObject(given) && Object.keys(given).length === 0);
-      return bare ? [refuse(422, 'validation_error')] : handle(endpoint, model, context);
+      return bare ? [refuse(422, 'validation_error', undefined, { store: 'no' })] : handle(endpoint, model, context);
     },
     { hasRecord },
   );
@@ -147,7 +147,9 @@ export const hookRoutes: readonly Route[] = [
       model.endpoints = model.endpoints.filter((row) => row !== endpoint);
     }),
   ]),
-  one('POST', '/test', 'write', () => [{ status: 202 }]),
+  one('POST', '/test', 'write', ({ status }) => [
+    status === 'disabled' ? conflict('endpoint_disabled') : { status: 202 },
+  ]),
   one('POST', '/rotate-secret', 'write', (endpoint) => [
     ok(200, { ...endpointBody(endpoint), secret: SECRET }, (answer) =>
       endpoint.secrets.unshift(kit.text(at(answer, 'data', 'secret'))),

@@ -1,5 +1,5 @@
 import type { DriverAnswer, DriverRequest } from '#test/model/driver.ts';
-import { type Context, type Expected, invalid, LIMITS, notFound, type Route, refuse } from './answer.ts';
+import { type Context, type Expected, invalid, LIMITS, notFound, planGate, type Route, refuse } from './answer.ts';
 import { besideRoutes } from './beside.ts';
 import { castingRoutes } from './casting.ts';
 import { otherRoutes } from './exports.ts';
@@ -164,7 +164,12 @@ export class Model {
     // Voting is writing (completions 2.5); a check of eligibility is not, nor is a proof.
     const votes = route.scope === 'vote' && route.method !== 'GET' && !/\/(voter\/check|log\/proof)$/.test(route.path);
     if ((role === 'viewer' && (route.scope === 'write' || votes)) || (role !== 'owner' && route.owner === true))
-      return [refuse(403, 'forbidden', 'role'), ...gated];
+      // A business is linked under the owner's plan, which may refuse it first.
+      return [
+        refuse(403, 'forbidden', 'role'),
+        ...gated,
+        ...(route.method === 'PUT' ? planGate('paid')(this, context) : []),
+      ];
     if (gated.length > 0) return gated;
     const storedName = `${key.key} ${name ?? ''}`;
     let doubt: Expected[] = [];

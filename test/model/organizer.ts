@@ -228,6 +228,12 @@ function patch(model: Model, context: Context): Expected[] {
   // Open and fulfilled payments hold what they depend on, too.
   if (identity && event.attempts.length > 0) perhaps.push(conflict('event_has_ballots'));
   if (identity && event.everCast) (ballots ? refusals : perhaps).push(conflict('event_has_ballots'));
+  if (
+    changed.includes('type') &&
+    next.type === 'election' &&
+    event.positions.some((one) => one.quadraticTopUp !== null)
+  )
+    refusals.push(unfit(['type']));
   if (changed.includes('payments') && (event.everCast || event.attempts.length > 0))
     perhaps.push(conflict('event_has_ballots'));
   const leadsBack = changed.includes('startsAt') && (next.startsAt === null || next.startsAt > now);

@@ -33,7 +33,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
   'voting-events/publish-status.ts': [
     [
       'api/webhook-events.test.ts',
-      'voting_event.not_opened is told once',
+      'voting_event.not_opened',
       'an event that does not open says nothing',
       "await publish(tx, deps, about(marked), 'voting_event.not_opened', [viewEvent(marked, event.lockedAt)]);",
       '',
@@ -265,6 +265,146 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       'the margin of a tie is not exact',
       "NO_MARGIN: Margin = { votes: '0', exact: true, bound: null }",
       "NO_MARGIN: Margin = { votes: '0', exact: false, bound: 'lower' }",
+    ],
+  ],
+  // What holds off a neighbour.
+  'app.ts': [
+    [
+      'api/neighbours.test.ts',
+      'so many are worked at, without those whose bodies do not come',
+      'all requests of an account are worked at at once',
+      '  app.use(takeWork); // 429\n',
+      '',
+    ],
+  ],
+  'server/connection.ts': [
+    [
+      'unit/server/floods.test.ts',
+      'so many begin in one turn of the loop',
+      'all requests of an address begin in one turn of the loop',
+      'if (begun < this.#share(this.#begun.size) && !this.#waiting.has(address)) {',
+      'if (begun >= 0) {',
+    ],
+    [
+      'unit/server/floods.test.ts',
+      'and few of them are parsed before',
+      'requests that are sent ahead are parsed by the hundred',
+      'head === -1 ? piece.length : head + HEAD_END.length',
+      'head === -1 ? piece.length : piece.length',
+    ],
+  ],
+  'platform/stream-text.ts': [
+    [
+      'unit/platform/text.test.ts',
+      'one chunk is made in a turn',
+      'hundreds of long answers are made at once',
+      '    await turns.take(account, () => undefined);\n',
+      '',
+    ],
+  ],
+  'http/send.ts': [
+    [
+      'api/reference.test.ts',
+      'a document of a megabyte',
+      'a long document is written at once',
+      'if (content.length <= CHUNK_LENGTH)',
+      'if (content.length > 0)',
+    ],
+  ],
+  'voters/delete-voter.ts': [
+    [
+      'api/participants.test.ts',
+      'is erased after the final result',
+      'a voter is erased before the log has closed',
+      'if (event.finalAt === null)',
+      'if (event.finalAt === 0)',
+    ],
+  ],
+  'voters/take-rows.ts': [
+    [
+      'api/results.test.ts',
+      'a roll weighs no more than can be counted exactly',
+      'a roll has any weight',
+      '[0] === true) throw planLimit',
+      '[0] === undefined) throw planLimit',
+    ],
+  ],
+  'payments/settle-payment.ts': [
+    [
+      'api/reversals.test.ts',
+      'where only a message says so',
+      'a message about a refund brings no amount',
+      "'refunded', { amountMinor: backMinor })",
+      "'refunded', {})",
+    ],
+  ],
+  'http/request-life.ts': [
+    [
+      'api/neighbours.test.ts',
+      'goes on in a place',
+      'a request that has waited for a turn goes on beside all places',
+      '    await this.#goOn().catch(() => undefined);\n',
+      '',
+    ],
+  ],
+  'webhooks/repository.ts': [
+    [
+      'races/plan-limits.test.ts',
+      'never has more webhook endpoints',
+      'two processes count the endpoints of an account at the same time',
+      ' FOR UPDATE`);\n  return tx.$count(',
+      '`);\n  return tx.$count(',
+    ],
+  ],
+  'server/listen.ts': [
+    [
+      'unit/server/floods.test.ts',
+      'an address that holds a thousand connections',
+      'an address holds any number of connections',
+      ' || (this.#held.get(address) ?? 0) >= most;',
+      ';',
+    ],
+    [
+      'unit/server/floods.test.ts',
+      'of a second with thousands of new connections',
+      'a refused connection costs a parser',
+      "this.#isGuarded = guardAccept(server, (peer) => this.#refuses(countedAddress(peer) ?? ''));",
+      '',
+    ],
+  ],
+  'results/result-routes.ts': [
+    [
+      'api/neighbours.test.ts',
+      'large results wait for their turn',
+      'any number of large results is sent at once',
+      'if (hasLargeResults(definition))',
+      'if (hasLargeResults(definition) && audience === undefined)',
+    ],
+    [
+      'api/results.test.ts',
+      'are read by observers once they are final',
+      'observers read hidden results before they are final',
+      'event.finalAt !== null) return;',
+      'event.closedAt !== null) return;',
+    ],
+  ],
+  // One of each other kind of check.
+  'http/middleware.ts': [
+    [
+      'api/conventions.test.ts',
+      'refuses a key without its scope',
+      'every key has every scope',
+      'if (!granted.some((one) => needed.includes(one)))',
+      'if (granted.length === 0)',
+    ],
+  ],
+  'ballots/confirm.sql': [
+    [
+      'api/one-event.test.ts',
+      'an operation on one event, with the jobs that it enqueues',
+      'a statement of a confirm names no event',
+      'WHERE p.voting_event_id = p_event AND p.participant = r.participant AND',
+      'WHERE p.participant = r.participant AND',
     ],
   ],
 };

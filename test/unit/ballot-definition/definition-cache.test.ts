@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import { BallotDefinitionCache, loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import {
+  listCandidates,
+  listGroups,
+  listPositions,
+  listSponsors,
+  readSmallBallot,
+} from '#src/ballot-definition/repository.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { PLURALITY } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -65,4 +72,42 @@ test('loads of one account run one after the other', async () => {
   await next();
   await next();
   expect((await Promise.all(both)).map((definition) => definition?.event.id)).toEqual([one.id, other.id]);
+});
+
+const sizedBallot = (candidates: number) =>
+  account.make('/voting-events/definition', {
+    version: 1,
+    event: {
+      ...{ title: 'Board “Ελλάς” 🗳', type: 'election', description: '{"not":"an object"}', timeZone: 'Europe/Berlin' },
+      ...{ voter: { selfRegistration: true }, log: { open: true }, endsAt: Date.now() + 86_400_000 },
+    },
+    groups: ['b', 'a'].map((id) => ({ id, name: `Group ${id}`, description: '\\x00' })),
+    positions: [
+      { id: 'two', title: 'Credits', votingMethod: 'quadratic', sortOrder: 2 },
+      { id: 'one', title: 'Chair', votingMethod: 'ranked_choice', seats: 2, groupId: 'a', sortOrder: 1 },
+    ],
+    candidates: Array.from({ length: candidates }, (_, at) => ({
+      ...{ id: `c${at}`, name: `"Name" ${at}`, positionIds: at % 3 === 0 ? ['one', 'two'] : ['two'] },
+      ...{ sortOrder: candidates - at, ...(at % 2 === 0 ? { groupId: 'b', description: 'Why\n\\n' } : {}) },
+    })),
+    sponsors: ['Library', 'Bakery'].map((name, sortOrder) => ({ id: name, name, tier: 'gold', sortOrder })),
+  });
+
+test('a ballot that one statement reads has the rows, values and order of the lists', async () => {
+  const { id } = await sizedBallot(40);
+  const [event, positions] = [await findEventById(db, id), await listPositions(db, id)];
+  const rows = {
+    candidates: await listCandidates(db, id),
+    groups: await listGroups(db, id),
+    sponsors: await listSponsors(db, id),
+  };
+  expect(rows.candidates).toHaveLength(40);
+  expect(await readSmallBallot(db.$client, id)).toEqual({ event, positions, ...rows, mayBeLogged: false });
+  expect(await readSmallBallot(db.$client, 've_none')).toBeUndefined();
+});
+
+test('a hundred candidates, who can have 2 MB, are not read by one statement', async () => {
+  const { id } = await sizedBallot(100);
+  expect(await readSmallBallot(db.$client, id)).toBe('large');
+  expect((await loadBallotDefinition(db, id))?.candidates).toEqual(await listCandidates(db, id));
 });

@@ -86,3 +86,19 @@ test('a long ballot is put together in turns, and one that is kept waits for non
   await take(undefined);
   expect(enter).toHaveBeenCalledTimes(3);
 });
+
+test.each([
+  [1_000, 100, 0],
+  [1_000, 1_001, 1],
+  [2, 500_001, 1],
+])('of %d candidates with descriptions of %d characters a ballot waits for %d turns', async (count, length, waits) => {
+  const candidates = Array.from({ length: count }, (_, index) => ({
+    ...{ id: `cnd_${index}`, name: 'N', description: 'd'.repeat(length), positionIds: ['pos_1'], groupId: null },
+  }));
+  const positions = [{ id: 'pos_1', title: 'P', votingMethod: 'approval', groupId: null, candidates }];
+  const event = { id: 'evt_1', definitionVersion: 1, candidateOrder: 'shuffled' };
+  const definition = { event, positions, candidates, groups: [], sponsors: [] } as unknown as BallotDefinition;
+  const enter = vi.fn(async () => undefined);
+  await new BallotCache().take(definition, undefined, enter);
+  expect(enter).toHaveBeenCalledTimes(waits);
+});

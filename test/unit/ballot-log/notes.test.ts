@@ -206,6 +206,8 @@ test('a promise gives back the event and the leaf that were promised', () => {
   const dated = signLogPromise(logOrigin(service.name, 'evt_1'), rootHash, service, untilMs);
   expect(dated.split('\n')[3]).toBe('until 2026-11-23T12:00:00.000Z');
   expect(openLogPromise(dated, verifier)).toEqual({ origin, leafHash: rootHash, untilMs });
+  const never = signLogPromise(logOrigin(service.name, 'evt_1'), rootHash, service, Date.UTC(10_000, 0, 2));
+  expect(openLogPromise(never, verifier)).toMatchObject({ untilMs: Date.UTC(9999, 11, 31, 23, 59, 59, 999) });
   expect(() => openLogPromise(dated.replace('2026', '2027'), verifier)).toThrow(NoteRefused);
   expect(() => openLogPromise(dated.replace('evt_1', 'evt_2'), verifier)).toThrow(NoteRefused);
   expect(() => openLogPromise(signNote(`${dated.split('\n').slice(0, 3).join('\n')}\n`, service), verifier)).toThrow(

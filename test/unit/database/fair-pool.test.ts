@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { FairPool } from '#src/database/fair-pool.ts';
-import { whose } from '#src/platform/turns.ts';
+import { asker } from '#src/platform/turns.ts';
 import { useDatabase } from '#test/harness/use.ts';
 
 const database = await useDatabase();
 
 const open = (connectionTimeoutMillis: number) =>
   new FairPool({ connectionString: database.url, max: 2, connectionTimeoutMillis });
-const sleep = (pool: FairPool, account: string) => whose.run(account, () => pool.query('SELECT pg_sleep(0.02)'));
+const sleep = (pool: FairPool, account: string) => asker.run({ account }, () => pool.query('SELECT pg_sleep(0.02)'));
 
 test('an account waits for one connection, however many wait for another account', async () => {
   const pool = open(10_000);

@@ -2,12 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { SharedTurns } from '#src/platform/shared-turns.ts';
 
-test('a lane that rests begins its next work after twice the time of the last', async () => {
-  const turns = new SharedTurns({ rests: true });
-  let ended = 0;
-  const long = turns.take('lane', () => delay(60).then(() => (ended = performance.now())));
-  const next = turns.take('lane', async () => performance.now());
-  await long;
-  // Timers may fire a millisecond early.
-  expect((await next) - ended).toBeGreaterThan(100);
+test('a lane rests after large work, however long small work takes in a slow process', async () => {
+  const turns = new SharedTurns<string>({ rests: (result) => result === 'large' });
+  const work = (result: string) => delay(60).then(() => result);
+  const ended: string[] = [];
+  const firsts = [turns.take('large', () => work('large')), turns.take('small', () => work('small'))];
+  const failed = turns.take('failed', () => delay(60).then(() => Promise.reject(new Error('no'))));
+  const next = ['large', 'small', 'failed'].map((lane) => turns.take(lane, async () => ended.push(lane).toString()));
+  await expect(failed).rejects.toThrow('no');
+  await Promise.all([...firsts, ...next]);
+  expect(ended).toEqual(['small', 'failed', 'large']);
 });

@@ -2,8 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { csvById } from '#src/platform/csv.ts';
-import { CHUNK_CHARACTERS, streamText } from '#src/platform/stream-text.ts';
+import { CHUNK_LENGTH, streamBytes, streamText } from '#src/platform/stream-text.ts';
 import { readTyped, textHolds } from '#src/platform/text.ts';
+import { asker } from '#src/platform/turns.ts';
 
 test('reads a table page by page until one is not full, and writes each row once behind its head', async () => {
   const rows = Array.from({ length: 1_001 }, (_, index) => ({ id: String(index).padStart(4, '0') }));
@@ -61,8 +62,44 @@ async function mostBetweenTurns(count: number, make: () => string): Promise<{ pi
 
 test('a long text is made a chunk at a time, and others have their turn after each', async () => {
   const { characters } = await mostBetweenTurns(3_000, () => 'x'.repeat(1_000));
-  expect(characters).toBeLessThan(CHUNK_CHARACTERS + 1_000);
+  expect(characters).toBeLessThan(CHUNK_LENGTH + 1_000);
 });
+
+test.each([
+  ['texts', (chunks: number) => streamText(Array.from({ length: chunks }, () => 'x'.repeat(CHUNK_LENGTH)))],
+  ['files', (chunks: number) => streamBytes(Buffer.alloc(chunks * CHUNK_LENGTH))],
+])(
+  'of many long %s one chunk is made in a turn, and those of another account wait for one chunk alone',
+  async (_what, open) => {
+    const order: string[] = [];
+    let [made, most] = [0, 0];
+    const read = (account: string, chunks: number) =>
+      asker.run({ account }, async () => {
+        for await (const _ of open(chunks)) {
+          order.push(account);
+          made += 1;
+        }
+      });
+    const all = [...Array.from({ length: 40 }, () => read('busy', 6)), read('quiet', 4)];
+    await setImmediate();
+    // The first chunk of each is made at once.
+    expect(order.splice(0)).toHaveLength(41);
+    let ended = false;
+    const turns = (async () => {
+      while (!ended) {
+        made = 0;
+        await setImmediate();
+        most = Math.max(most, made);
+      }
+    })();
+    await Promise.all(all);
+    ended = true;
+    await turns;
+    expect(most).toBeLessThanOrEqual(1);
+    expect(order).toHaveLength(40 * 5 + 3);
+    expect(order.lastIndexOf('quiet')).toBeLessThan(10);
+  },
+);
 
 test('short pieces that take long to make give others their turn as well', async () => {
   const work = (): string => {

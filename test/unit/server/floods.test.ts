@@ -1,3 +1,4 @@
+import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 import { connect, Server, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
@@ -23,8 +24,8 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((listener) => listener.close(0)));
 });
 
-async function serve(fetch: Fetch): Promise<number> {
-  const listener = await listen({ fetch, port: 0, host: '127.0.0.1' });
+async function serve(fetch: Fetch, options: Partial<ListenOptions> = {}): Promise<number> {
+  const listener = await listen({ fetch, port: 0, host: '127.0.0.1', ...options });
   opened.push(listener);
   return listener.port;
 }
@@ -64,6 +65,27 @@ function countInTurns() {
   };
 }
 
+test('of the requests of one address, so many begin in one turn of the loop, and all are answered', async () => {
+  const turns = countInTurns();
+  const port = await serve(() => {
+    turns.add();
+    return new Response('-x-');
+  });
+  const connections = await Promise.all(Array.from({ length: 200 }, () => send(port, get('first'))));
+  const answered = (each: number) =>
+    vi.waitFor(
+      () => expect(connections.map((answers) => answers().length)).toEqual(connections.map(() => each)),
+      20_000,
+    );
+  // Node takes one new connection in a turn: all are taken now.
+  await answered(1);
+  for (const socket of sockets) socket.write(get('second'));
+  // The loop stands still until all requests have arrived.
+  for (const until = performance.now() + 300; performance.now() < until; );
+  await answered(2);
+  expect(turns.end()).toBeLessThanOrEqual(32);
+});
+
 describe('requests that are sent ahead', () => {
   test('are begun one after the other, and few of them are parsed before', async () => {
     const begun: string[] = [];
@@ -78,7 +100,8 @@ describe('requests that are sent ahead', () => {
     await sendRaw(port, get('other'));
     await wait(100);
     expect(begun.map((url) => new URL(url).pathname)).toEqual(['/0', '/other']);
-    expect(parsed.mock.calls.filter(([name]) => name === 'request').length).toBeLessThan(100);
+    // The request that is being answered, the one sent right behind it, and that of the other connection.
+    expect(parsed.mock.calls.filter(([name]) => name === 'request')).toHaveLength(3);
     first.resolve();
     await vi.waitFor(() => expect(answers()).toHaveLength(1_000), 60_000);
     expect(begun.filter((url) => !url.endsWith('/other'))).toHaveLength(1_000);
@@ -184,8 +207,89 @@ test('what refused peers go on sending is read in turns of the event loop', asyn
   expect((bytes() - before) / turns).toBeLessThan((peers / 4) * 65_536);
 });
 
+test('an address that holds a thousand connections gets no more until one ends; another address does', async () => {
+  const port = await serve(() => new Response('x'));
+  const open = async (on: number, localAddress = '127.0.0.1') => {
+    const socket = connect({ port: on, host: '127.0.0.1', localAddress });
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    socket.write(get('one'));
+    return new Promise((resolve) => {
+      socket.once('close', () => resolve('refused')).once('data', () => resolve('answered'));
+    });
+  };
+  for (let n = 0; n < 10; n += 1) await Promise.all(Array.from({ length: 100 }, () => open(port)));
+  expect([await open(port), await open(port, '127.0.0.2')]).toEqual(['refused', 'answered']);
+  const [first] = sockets;
+  first?.destroy();
+  await vi.waitFor(async () => expect(await open(port)).toBe('answered'));
+});
+
+test('of a second with thousands of new connections, an address gets a hundred; in a calmer one, as many as it may hold', async () => {
+  const port = await serve(() => new Response('-x-'));
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(5_000);
+  const ask = async (localAddress: string) => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    socket.on('error', () => undefined);
+    socket.write(get('one'));
+    const answer = new Promise((resolve) => {
+      socket.once('close', () => resolve('refused')).once('data', () => resolve('answered'));
+    });
+    return answer.finally(() => socket.destroy());
+  };
+  for (let n = 0; n < 20; n += 1) await Promise.all(Array.from({ length: 100 }, () => ask(`127.0.0.${2 + (n % 4)}`)));
+  expect([await ask('127.0.0.2'), await ask('127.0.0.9')]).toEqual(['refused', 'answered']);
+  // A refused one costs no parser, which is most of what a connection costs.
+  let parsers = 0;
+  const hook = createHook({ init: (_id, type) => (parsers += type === 'HTTPINCOMINGMESSAGE' ? 1 : 0) }).enable();
+  await Promise.all(Array.from({ length: 100 }, () => ask('127.0.0.2')));
+  const answered = await ask('127.0.0.10');
+  hook.disable();
+  expect([answered, parsers]).toEqual(['answered', 1]);
+  clock.mockReturnValue(6_000);
+  expect(await ask('127.0.0.2')).toBe('answered');
+});
+
+test('of many connections that send ahead, so much is parsed in one turn of the loop', async () => {
+  const port = await serve(() => new Response('-x-'));
+  const connections = await Promise.all(Array.from({ length: 300 }, () => send(port, get('first'))));
+  await vi.waitFor(() => expect(connections.every((answers) => answers().length === 1)).toBe(true), 20_000);
+  const parsed = countInTurns();
+  const emit = Server.prototype.emit;
+  vi.spyOn(Server.prototype, 'emit').mockImplementation(function (this: Server, ...words: unknown[]) {
+    if (words[0] === 'request') parsed.add();
+    return Reflect.apply(emit, this, words);
+  } as typeof emit);
+  for (const socket of sockets) socket.write(get('ahead').repeat(40));
+  for (const until = performance.now() + 500; performance.now() < until; );
+  await vi.waitFor(() => expect(connections.every((answers) => answers().length === 41)).toBe(true), 60_000);
+  // A turn parses two requests of each of the 300 connections at most, and one more for each answer that it sends. Without a bound it parses 12,000.
+  expect(parsed.end()).toBeLessThan(1_200);
+});
+
+test('answers that the peers of an address do not read take so much memory, and the last ones are cut off', async () => {
+  const taken: Socket[] = [];
+  const emit = Server.prototype.emit;
+  vi.spyOn(Server.prototype, 'emit').mockImplementation(function (this: Server, ...words: unknown[]) {
+    if (words[0] === 'connection') taken.push(words[1] as Socket);
+    return Reflect.apply(emit, this, words);
+  } as typeof emit);
+  const port = await serve(() => new Response('x'.repeat(4 * 1024 * 1024)));
+  for (let n = 0; n < 40; n += 1) {
+    await send(port, '');
+    sockets.at(-1)?.pause().write(get('large'));
+  }
+  const unread = () => taken.reduce((sum, socket) => sum + (socket.destroyed ? 0 : socket.writableLength), 0);
+  await vi.waitFor(() => expect(taken.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(10), 10_000);
+  await vi.waitFor(() => expect(unread()).toBeLessThanOrEqual(64 * 1024 * 1024), 10_000);
+  expect(taken.filter(({ destroyed }) => !destroyed).length).toBeGreaterThan(10);
+});
+
 test('the system keeps thousands of connections until they are taken', async () => {
   const listened = vi.spyOn(Server.prototype, 'listen');
   await serve(() => new Response('x'));
   expect(listened.mock.calls[0]).toEqual([expect.objectContaining({ backlog: 4_096 })]);
+  await serve(() => new Response('x'), { reusePort: true });
+  const shared = listened.mock.calls.slice(1).map(([options]) => Object(options).backlog);
+  expect(shared).toEqual(Array.from({ length: 64 }, () => 256));
 });

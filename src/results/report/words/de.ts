@@ -212,7 +212,7 @@ export const de: ReportWords = {
     voted: 'Abgestimmt',
     turnout: 'Beteiligung',
     others: 'Alle übrigen',
-    note: 'Gruppen unter fünf Wahlberechtigten und Wahlberechtigte ohne Gruppe stehen unter „Alle übrigen“.',
+    note: 'Gruppen unter fünf Wahlberechtigten und Wahlberechtigte ohne Gruppe stehen unter „Alle übrigen“, mit der kleinsten Gruppe, wenn sie weniger als fünf sind.',
   },
   log: {
     title: 'Stimmzettelprotokoll und Prüfung',

@@ -201,7 +201,7 @@ export const en = {
     voted: 'Voted',
     turnout: 'Turnout',
     others: 'All others',
-    note: 'Groups are shown from five voters on; smaller ones, and voters without a group, stand together as all others.',
+    note: 'Groups are shown from five voters on; smaller ones, and voters without a group, stand together as all others, with the smallest group where they are fewer than five.',
   },
   log: {
     title: 'Ballot log and verification',

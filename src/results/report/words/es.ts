@@ -202,7 +202,7 @@ export const es: ReportWords = {
     voted: 'Han votado',
     turnout: 'Participación',
     others: 'Los demás',
-    note: 'Figuran los grupos de cinco personas o más; los menores y quienes no tienen grupo se suman en los demás.',
+    note: 'Figuran los grupos de cinco personas o más; los menores y quienes no tienen grupo se suman en los demás, con el grupo más pequeño si son menos de cinco.',
   },
   log: {
     title: 'Registro de papeletas y verificación',

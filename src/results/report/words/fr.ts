@@ -204,7 +204,7 @@ export const fr: ReportWords = {
     voted: 'Votants',
     turnout: 'Participation',
     others: 'Tous les autres',
-    note: 'Les groupes figurent à partir de cinq personnes ; les plus petits et les personnes sans groupe sont réunis.',
+    note: 'Les groupes figurent à partir de cinq personnes ; les plus petits et les personnes sans groupe sont réunis, avec le plus petit groupe s’ils sont moins de cinq.',
   },
   log: {
     title: 'Journal des bulletins et vérification',
