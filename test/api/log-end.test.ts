@@ -6,6 +6,7 @@ import { sealDeps } from '#src/work.ts';
 import { demand } from '#test/harness/answers.ts';
 import { createObserverKey, LogReader, verifyOverHttp } from '#test/harness/ballot-log.ts';
 import { finishEvent, sealBallots, type TestEvent, tendLog, votePolls, votesFor } from '#test/harness/elections.ts';
+import { holdLog } from '#test/harness/hold-log.ts';
 import { createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -59,16 +60,13 @@ test('each change of the end stands in the log with the answer to it: a later on
 test('a change of the end that finds the log held is refused as busy, and leaves nothing behind', async () => {
   const event = await openPoll();
   const before = (await leavesOf(event)).length;
-  const client = await service.deps.db.$client.connect();
+  const release = await holdLog(service.deps, event.id);
   try {
-    await client.query('BEGIN');
-    await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`seal ${event.id}`]);
     const { status, body, headers } = await account.of(event).patch('', { status: 'closed' });
     expect([status, body.error.details.reason, Number(headers.get('retry-after')) > 0]).toEqual([409, 'busy', true]);
     await change(event, { title: 'What takes no lock of the log' });
   } finally {
-    await client.query('ROLLBACK');
-    client.release();
+    await release();
   }
   expect((await leavesOf(event)).length).toBe(before);
   expect(await account.show(`/voting-events/${event.id}`)).toMatchObject({ status: 'open' });
@@ -101,14 +99,7 @@ test('an election whose log another process holds is closed by the next turn tha
   demand(await account.patch(`${path}/voters/${election.voters[1]?.id}`, { weight: 3 }), 200);
   // No turn has recorded the weight yet.
   await moveEnd(service.deps, election.id, CLOSED);
-  const client = await service.deps.db.$client.connect();
-  await client.query('BEGIN');
-  await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`seal ${election.id}`]);
-  let holds = true;
-  const release = async (): Promise<void> => {
-    if (holds) await client.query('ROLLBACK');
-    holds = false;
-  };
+  const release = await holdLog(service.deps, election.id);
   const seal = sealDeps(service.deps);
   try {
     // A turn that counted now would close beside the holder, who lets go meanwhile.
@@ -120,7 +111,6 @@ test('an election whose log another process holds is closed by the next turn tha
     expect(await kinds(election)).toEqual(['open', 'ballot', 'config']);
   } finally {
     await release();
-    client.release();
   }
   await Promise.all([1, 2, 3].map(() => sequenceLog(seal, election.id, 1)));
   expect(await account.show(path)).toMatchObject({ disputed: false });

@@ -6,6 +6,7 @@ import { createLog } from '#src/platform/log.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
+import { holdLog } from '#test/harness/hold-log.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import {
   createTestAccount,
@@ -103,16 +104,12 @@ async function voteAll(voters: readonly Voter[]): Promise<void> {
 
 /** Votes while nothing is moved into the log, and dumps the database in that state. */
 async function dumpWithQueue(voters: readonly Voter[]): Promise<DumpedRow[]> {
-  const { $client } = service.deps.db;
-  const holder = await $client.connect();
-  const lock = [`seal ${event.id}`];
+  const release = await holdLog(service.deps, event.id);
   try {
-    await holder.query('SELECT pg_advisory_lock(hashtextextended($1, 0))', lock);
     await voteAll(voters);
-    return await dumpDatabase($client);
+    return await dumpDatabase(service.deps.db.$client);
   } finally {
-    await holder.query('SELECT pg_advisory_unlock(hashtextextended($1, 0))', lock);
-    holder.release();
+    await release();
   }
 }
 

@@ -12,6 +12,7 @@ import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { demand, PLURALITY, sealBallots, tendLog, votesFor } from '#test/harness/elections.ts';
+import { holdLog } from '#test/harness/hold-log.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { eventually, untilTrue } from '#test/harness/test-service.ts';
@@ -380,9 +381,15 @@ describe('a ballot that SQL puts into the queue', () => {
 
   test('waits again where SQL only marked a ballot of the service', async () => {
     const election = await openVoted({ endsAt: Date.now() + 3_600_000 });
+    // Otherwise the next turn of the log may unmark them before the check comes.
+    const release = await holdLog(service.deps, election.event.id);
     await bySql(election, 'UPDATE ballot_queue SET set_back = true WHERE voting_event_id = $1');
     expect(await check(election)).toBe('waiting ballots are set back');
-    expect(await setBack('drop', election)).toMatchObject({ ballots: 0, kept: 3 });
+    const dropped = setBack('drop', election);
+    // It waits in line for the log, where a turn of the service only tries.
+    await untilTrue(async () => (await sql.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rows.length > 0);
+    await release();
+    expect(await dropped).toMatchObject({ ballots: 0, kept: 3 });
     await moveEnd(service.deps, election.event.id, CLOSED);
     await sealed(election, 3);
   });

@@ -5,6 +5,7 @@ import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, votesFor } from '#test/harness/elections.ts';
+import { holdLog } from '#test/harness/hold-log.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
@@ -34,12 +35,11 @@ test('a ballot is taken by a rule that SQL changed before the first confirm, and
   const choose = (value: number) => [{ ...votesFor(event, 0)[0], value }];
   const key = await keyOf(election, member(election, 0));
   // SQL can keep the log from recording the rule while it stands: a log that records it is held against the next one.
-  const sequencer = await sql.connect();
-  await sequencer.query("SELECT pg_advisory_lock(hashtextextended('seal ' || $1, 0))", [event.id]);
+  const release = await holdLog(service.deps, event.id);
   await setBudget(event.id, 1_000);
   const { confirmationCode } = demand(await cast(election, member(election, 0), key, 0, choose(1_000)), 201);
   await setBudget(event.id, 10);
-  sequencer.release(true);
+  await release();
   const other = member(election, 1);
   const right = demand(await cast(election, other, await keyOf(election, other), 0, choose(10)), 201);
   for (const code of [right.confirmationCode, confirmationCode]) demand(await confirm(election, code), 200);
