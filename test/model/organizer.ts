@@ -289,11 +289,13 @@ function accepted(event: Event, next: Event, now: number): Expected {
   });
 }
 
-function remove(_: Model, { event, query }: Context): Expected[] {
+function remove(model: Model, { event, query }: Context): Expected[] {
   const force = query.get('force');
   if (force !== null && force !== 'true' && force !== 'false') return [refuse(400, 'bad_request')];
   const gone = ok(204, undefined, () => {
     event.deleted = true;
+    // They still receive messages, and nobody manages them any more.
+    model.endpoints = model.endpoints.filter(({ eventId }) => eventId !== event.id);
   });
   if (event.ballots.length > 0 && force !== 'true') return [conflict('event_has_ballots')];
   if (force !== 'true' && (event.everCast || event.attempts.length > 0)) return [gone, conflict('event_has_ballots')];
