@@ -115,7 +115,9 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     if (inclusion !== undefined) await checkWitnesses(checks, log, head, inclusion, options.witnesses);
     const results = await readResults(options.read, options.event);
     const readAgain = () => requireBytes(options.read, `${base}/checkpoint`, MOST_BYTES.note);
-    if (results !== undefined)
+    if (results === undefined)
+      checks.leaveOut('not disputed', 'the results, which would say so, are not public, or take another key');
+    else
       await checkDisputes(
         checks,
         log,

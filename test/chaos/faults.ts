@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { MARKER } from '#src/voting-events/key-places.ts';
 import { hasFaketime } from '#test/harness/faketime.ts';
+import { hasPostgresTools } from '#test/harness/own-server.ts';
 import { type Chaos, note, type Place } from './world.ts';
 
 type Dice = (below: number) => number;
@@ -181,15 +182,9 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     await whileHealthSees(chaos, place, dice, ({ worker }) => isSame() && offset.endsWith('m') && worker === 'ok');
     place.clock?.step('+0s');
   },
-  async 'the server of the database is killed'({ serverFolder, paid }) {
-    const file = path.join(serverFolder, 'postgres/cluster/postmaster.pid');
-    const begun = async (): Promise<number | undefined> =>
-      (await paid.service.query('SELECT pg_postmaster_start_time() AS at').catch(() => []))[0]?.at.getTime();
-    const before = await begun();
-    process.kill(Number(readFileSync(file, 'utf8').split('\n')[0]), 'SIGKILL');
-    // Its children answer for a moment longer than it lives.
-    for (let now = before; now === undefined || now === before; now = await begun()) await delay(100);
-  },
+  'the server of the database is killed': ({ database }) => database.kill(),
+  'the server of the database is lost, its standby takes over': ({ database, leadToWriter }, dice) =>
+    database.failOver(500 + dice(4_000), leadToWriter),
   async 'connections to the database are broken off'({ paid }, dice) {
     const text = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid % $1 = 0`;
@@ -260,5 +255,11 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
+/** What a fault needs that a machine may lack. */
+const NEEDS: Readonly<Record<string, boolean>> = {
+  'a clock jumps': hasFaketime,
+  'the server of the database is lost, its standby takes over': hasPostgresTools,
+};
+
 /** Names of the faults that this machine can produce. */
-export const NAMES = Object.keys(FAULTS).filter((name) => hasFaketime || name !== 'a clock jumps');
+export const NAMES = Object.keys(FAULTS).filter((name) => NEEDS[name] ?? true);

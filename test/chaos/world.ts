@@ -4,9 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readSandboxKey } from '#sandbox/sandbox-keys.ts';
 import { startSandbox } from '#sandbox/start-sandbox.ts';
-import { migrate } from '#src/database/migrate.ts';
 import { SCHEMA } from '#src/database/schema-number.ts';
-import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { type DatabaseProxy, startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
 import { createFakeClock, type FakeClock, hasFaketime } from '#test/harness/faketime.ts';
@@ -15,13 +13,13 @@ import { copyRelease, NEXT_DIGEST } from '#test/harness/next-release.ts';
 import { createPaidEvent, type PaidTestService, PROVIDERS } from '#test/harness/payments.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { freePort, runCommand } from '#test/harness/started-service.ts';
-import { runStatements, withDatabase } from '#test/harness/test-database.ts';
 import { markPlaces, startTestService, type TestAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
 import { openShop, type Shop } from '#test/money/buyers.ts';
 import { Merchant } from '#test/money/merchant.ts';
 import type { Asked } from './clients.ts';
+import { type ChaosDatabase, startDatabase } from './database.ts';
 
 export interface Member {
   readonly email: string;
@@ -43,8 +41,8 @@ export interface Place {
 /** Two processes of the service on a server of their own, all of whom may be killed, and what they speak to. */
 export interface Chaos {
   readonly places: readonly Place[];
-  /** The folder of the database's server, and those of the keys of ballots. */
-  readonly serverFolder: string;
+  readonly database: ChaosDatabase;
+  /** The folders of the keys of ballots. */
   readonly keyFolders: readonly string[];
   /** What commands need, at the checkout whose release serves. */
   readonly settings: Readonly<Record<string, string>>;
@@ -73,6 +71,8 @@ export interface Chaos {
   start(place: Place): Promise<void>;
   /** Migrates to the next release, of which processes are from now on. */
   upgrade(): Promise<void>;
+  /** Leads all to where the database takes writes now, and ends the connections that lead elsewhere. */
+  leadToWriter(): void;
   /** The output of all processes, ended ones included. */
   output(): string;
   stop(): Promise<void>;
@@ -108,11 +108,8 @@ async function makePlace(folder: string, databaseUrl: string, sandboxUrl: string
 export async function startChaos(members: number, isLossy: boolean, dice: Chaos['dice']): Promise<Chaos> {
   const folder = mkdtempSync(path.join(tmpdir(), 'voting-chaos-'));
   chmodSync(folder, 0o755);
-  const server = await startEmbeddedDatabase({ dataDir: folder, log: () => undefined });
-  await runStatements(server.url, ['CREATE DATABASE voting']);
-  if (isLossy) await runStatements(server.url, ['ALTER DATABASE voting SET synchronous_commit = off']);
-  const databaseUrl = withDatabase(server.url, 'voting');
-  await migrate(databaseUrl);
+  const database = await startDatabase(folder, isLossy);
+  const databaseUrl = database.url;
   const places: Place[] = [];
   let message = 0;
   const sandbox = await startSandbox({
@@ -135,15 +132,15 @@ export async function startChaos(members: number, isLossy: boolean, dice: Chaos[
   const environment = { BASE_URL: 'https://vote.example.org' };
   const secretKey = randomBytes(32).toString('base64');
   const [ballotKeysDir, ballotKeysCopies] = keyFolders;
-  // Its own way: a migration waits for the end of its sessions, too.
-  const own = await startDatabaseProxy(databaseUrl);
+  // Its own way: a migration waits for the end of its sessions, too. Commands have another one, which no fault meets.
+  const [own, ofCommands] = await Promise.all([startDatabaseProxy(databaseUrl), startDatabaseProxy(databaseUrl)]);
   const service = await startTestService({
     ...{ databaseUrl: own.url, secretKey, worker: false, ballotKeysDir, ballotKeysCopies, environment },
     sandboxUrl: sandbox.url,
   });
   for (const at of [0, 1]) await markPlaces(databaseUrl, { ...service.deps.config, dataDir: folderOf(at) });
   const settings = {
-    ...{ DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, DATA_DIR: folder, ...environment },
+    ...{ DATABASE_URL: ofCommands.url, SECRET_KEY: secretKey, DATA_DIR: folder, ...environment },
     ...{ BALLOT_KEYS_DIR: ballotKeysDir, BALLOT_KEYS_COPIES: ballotKeysCopies },
   };
   const paid: PaidTestService = {
@@ -198,7 +195,7 @@ export async function startChaos(members: number, isLossy: boolean, dice: Chaos[
   const chaos: Chaos = {
     ...{
       places,
-      serverFolder: folder,
+      database,
       keyFolders,
       settings,
       root: undefined,
@@ -227,6 +224,12 @@ export async function startChaos(members: number, isLossy: boolean, dice: Chaos[
       Object.assign(SCHEMA, { number, digest: NEXT_DIGEST });
       own.away = false;
     },
+    leadToWriter() {
+      for (const proxy of [own, ofCommands, ...places.map((place) => place.database)]) {
+        proxy.port = Number(new URL(database.url).port);
+        proxy.cut();
+      }
+    },
     output: () => [...said, ...places.map(({ running }) => running?.log() ?? '')].join(''),
     async stop() {
       for (const place of places) {
@@ -236,9 +239,9 @@ export async function startChaos(members: number, isLossy: boolean, dice: Chaos[
         await one?.kill();
       }
       await service.stop();
-      const proxies = [own, ...places.flatMap(({ database, provider }) => [database, provider])];
+      const proxies = [own, ofCommands, ...places.flatMap(({ database, provider }) => [database, provider])];
       await Promise.all([sandbox.stop(), mails.stop(), receiver.stop(), ...proxies.map((proxy) => proxy.stop())]);
-      await server.stop();
+      await database.stop();
       rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };

@@ -4,6 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 /** A way to a database that can be shut, or cut in the middle: then both ends stay open, and nothing goes through any more. */
 export interface DatabaseProxy {
   readonly url: string;
+  /** Where new connections lead, at the same host. */
+  port: number;
   /** Nothing goes through; nothing comes back; no connection is taken. */
   silent: boolean;
   deaf: boolean;
@@ -20,7 +22,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   const sockets = new Set<Socket>();
   const server = createServer((inner) => {
     if (proxy.away) return void inner.destroy();
-    const outer = connect(Number(target.port), target.hostname);
+    const outer = connect(proxy.port, target.hostname);
     for (const [from, to] of [[inner, outer] as const, [outer, inner] as const]) {
       sockets.add(from);
       from.on('data', (bytes: Buffer) => {
@@ -39,7 +41,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   const url = new URL(databaseUrl);
   url.port = String((server.address() as AddressInfo).port);
   const proxy: DatabaseProxy = {
-    ...{ url: url.href, silent: false, deaf: false, away: false, onSent: undefined },
+    ...{ url: url.href, port: Number(target.port), silent: false, deaf: false, away: false, onSent: undefined },
     cut() {
       for (const socket of sockets) socket.destroy();
     },
