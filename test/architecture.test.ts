@@ -69,7 +69,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   voters: 5554,
   payments: 4111,
   credits: 706,
-  ballots: 3173,
+  ballots: 3183,
   'ballot-log': 4599,
   'service-log': 649,
   tally: 2633,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4356,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_642;
+const LINES_OF_ALL = 65_652;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 25;
 

@@ -16,6 +16,7 @@ import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { orNotFound } from '#src/platform/errors.ts';
+import { SharedTurns } from '#src/platform/shared-turns.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
 import { approveByKey, dropUnconfirmed } from '#src/voters/voter-key.ts';
 import { identityGeneration, judgeTagged } from '#src/voters/voter-tag.ts';
@@ -25,7 +26,7 @@ import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body
 import { takesLoopback } from '#src/voting-events/event-mail.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
-import { findEventById } from '#src/voting-events/repository.ts';
+import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type CastBody, castElectionBody, castPaidPollBody, castPollBody, castResultView } from './ballot.ts';
 import { startPaidVote } from './pay-to-vote.ts';
@@ -138,7 +139,11 @@ interface CastAnswer {
 const OTHER_WEIGHT = 'other_weight';
 
 /** How often a ballot is prepared and sent before giving up, if its definition or encrypted weight is outdated each time. */
-const PAPER_RETRIES = 5;
+const MOST_TRIES = 5;
+/** Tries before the event is held, so that no change can outdate the next one. */
+const TRIES_UNHELD = 2;
+/** One cast of an account holds its event at a time: it takes a second connection of the pool. */
+const holding = new SharedTurns();
 
 /** A random code. In an election with an Idempotency-Key, a code derived from the claim and the event's key: a retry gets the same. */
 async function codeFor(
@@ -162,8 +167,8 @@ export async function castBallot(
   let current = event;
   let weight: bigint | undefined;
   let generation: number | undefined;
-  for (let attempt = 0; attempt < PAPER_RETRIES; attempt += 1) {
-    const definition = orNotFound(await deps.definitions.get(current));
+  const send = async (read: VotingEvent) => {
+    const definition = orNotFound(await deps.definitions.get(read));
     // A ballot sent during a rehearsal must not be cast in the real vote, and vice versa.
     requireSameWorld(event, definition.event);
     // The event became paid while this request was read. The caller has not seen the price and must retry.
@@ -171,10 +176,16 @@ export async function castBallot(
     const code = await codeFor(deps, definition.event, claim);
     const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastAnswer);
     const row = await prepareBallot(deps, definition, body, code, caller.keyId, deps.db, weight, generation);
-    const { verdict, shortage, stored, weightMicro, tagged } = await deps.ballots.cast({
-      row,
-      claim: claim?.valuesFor(answer),
-    });
+    const judged = await deps.ballots.cast({ row, claim: claim?.valuesFor(answer) });
+    return { ...judged, definition, answer, identity: row.voter?.identity };
+  };
+  const sendHeld = () =>
+    holding.take(event.accountId, () =>
+      inTransaction(deps.db, async (tx) => send(orNotFound(await holdEvent(tx, event.id)))),
+    );
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const sent = tries < TRIES_UNHELD ? await send(current) : await sendHeld();
+    const { definition, answer, verdict, shortage, stored, weightMicro, tagged } = sent;
     if (stored !== undefined && claim !== undefined) return claim.replay(stored);
     const judged = judgeTagged(deps.secrets, event.id, { tagged, verdict });
     claim?.claimed(verdict === 'cast' && judged?.isForged !== true);
@@ -192,8 +203,7 @@ export async function castBallot(
     }
     if (shortage !== undefined) throw insufficientCredits(shortage);
     if (verdict === 'rows_disagree') throw await refuseForged(deps, event.id);
-    if (isRefusal(verdict))
-      throw await refusedVoter(deps, definition.event, row.voter?.identity, verdict, caller.keyId);
+    if (isRefusal(verdict)) throw await refusedVoter(deps, definition.event, sent.identity, verdict, caller.keyId);
     if (verdict !== 'stale') throw new Error(`a cast was judged in an unknown way: ${verdict}`);
     current = orNotFound(await findEventById(deps.db, event.id));
   }

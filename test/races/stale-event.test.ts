@@ -5,7 +5,7 @@ import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { lockEvent, markFinal } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
-import { sealBallots } from '#test/harness/elections.ts';
+import { demand, PLURALITY, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
 import { createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
@@ -60,4 +60,28 @@ test('a definition that is recorded in the log meanwhile is not taken for a forg
     await recorded;
   }
   expect(found).toEqual(new Set([false]));
+});
+
+test('a ballot that its organizer changes all the time is cast all the same', async () => {
+  const poll = await account.event({ type: 'poll' }, PLURALITY);
+  const { definitions } = service.deps;
+  const get = definitions.get.bind(definitions);
+  let [changes, isChanging] = [0, false];
+  // Whatever is read of it is outdated at once, for as long as nobody holds the event.
+  definitions.get = async (event) => {
+    const read = await get(event);
+    if (isChanging) return read;
+    isChanging = true;
+    const { status } = await account.patch(`/voting-events/${poll.id}`, { description: `Version ${changes}` });
+    isChanging = false;
+    if (status === 200) changes += 1;
+    return read;
+  };
+  try {
+    const ballot = { visitorId: visitor(), votes: votesFor(poll, 0) };
+    demand(await account.page(poll, 'ballot/cast', ballot), 201);
+  } finally {
+    definitions.get = get;
+  }
+  expect(changes).toBeGreaterThan(1);
 });
