@@ -65,6 +65,8 @@ import { readFigures } from './read-figures.ts';
 import { allJobs, recurringJobs } from './work.ts';
 
 const POOL_SIZE = 12;
+/** An account's share while others ask, too: the statements that run at the same time share the database's cores. */
+const MOST_BESIDE = 4;
 const READS_POOL_SIZE = 4;
 /** Connections of the deletion jobs' pool that poll and maintain the job queue; each running deletion job has another one. */
 const QUEUE_CONNECTIONS = 2;
@@ -77,7 +79,7 @@ const PROCESS_ID_BYTES = 16;
 /** Creates everything that requests and jobs use, without starting anything. The database pools connect on first use. */
 export function createDeps(config: Config, databaseUrl: string, log: Log, sandboxUrl?: string): Deps {
   const clock = new DatabaseClock();
-  const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
+  const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE, mostBeside: MOST_BESIDE });
   const { databaseReadUrl: readUrl } = config;
   const reads = connectReads({ url: databaseUrl, log, maxConnections: READS_POOL_SIZE }, readUrl);
   const copy = readUrl === undefined ? db : reads;

@@ -53,23 +53,23 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1998,
+  platform: 2030,
   'payment-providers': 2058,
-  database: 2300,
+  database: 2305,
   'embedded-postgres': 950,
-  http: 4171,
+  http: 4182,
   server: 1063,
   reference: 2874,
   jobs: 545,
   mail: 563,
   accounts: 958,
-  webhooks: 2349,
-  'voting-events': 4959,
+  webhooks: 2369,
+  'voting-events': 4965,
   'ballot-definition': 3789,
   voters: 5554,
   payments: 4111,
   credits: 706,
-  ballots: 3183,
+  ballots: 3184,
   'ballot-log': 4599,
   'service-log': 649,
   tally: 2633,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4356,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_652;
+const LINES_OF_ALL = 65_729;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 25;
 

@@ -6,6 +6,7 @@ import { type Database, databaseErrorCode, isTrue, runNamed, type Transaction } 
 import type { ClaimValues, StoredClaim } from '#src/http/idempotent-request.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
+import { together } from '#src/platform/turns.ts';
 import type { Identity } from '#src/voters/voter-identity.ts';
 import type { TaggedArray } from '#src/voters/voter-tag.ts';
 import type { CreditShortage } from './ballot-rules.ts';
@@ -371,11 +372,11 @@ export class BallotWriter {
   }
 
   cast(request: CastRequest): Promise<CastVerdict> {
-    return this.#casts.submit(request);
+    return together(this.#casts.submit(request));
   }
 
   confirm(row: ConfirmRow): Promise<ConfirmVerdict> {
-    return this.#confirms.submit(row);
+    return together(this.#confirms.submit(row));
   }
 }
 

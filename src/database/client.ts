@@ -21,6 +21,8 @@ export interface ConnectOptions {
   readonly url: string;
   readonly log: Log;
   readonly maxConnections: number;
+  /** How many connections an account may hold while another account asks for some, too; all by default. */
+  readonly mostBeside?: number;
   /** Time limit for getting a connection; the limit of a request (`databaseConnectMs`) by default. */
   readonly connectMs?: number;
   /** The set in which the pool keeps its connections. Pools that `setSilent` cuts together share one set. */
@@ -34,7 +36,7 @@ const connectionsOf = new WeakMap<pg.Pool, Set<pg.ClientBase>>();
 
 /** Opens a pool to the server that takes writes. */
 export const connectDatabase = (options: ConnectOptions): Database =>
-  makePool(options, (config) => new FairPool({ ...config, Client: WriterClient }));
+  makePool(options, (config) => new FairPool({ ...config, Client: WriterClient }, options.mostBeside));
 
 /** Opens a pool. Every client gets an error listener, because an unhandled error of an idle connection would end the process. */
 export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) => FairPool): Database {

@@ -7,6 +7,7 @@ import { orLate } from '#src/platform/within.ts';
 
 /** Stands for the account when the process itself asks for a connection. */
 const PROCESS = 'process';
+const STRANGERS = '';
 
 const noConnection = (): Error => new Error('no connection to the database was free in time');
 const silent = (): Error => new Error('the database gives no answer');
@@ -20,11 +21,13 @@ export class FairPool extends pg.Pool {
   readonly #held = new WeakMap<pg.PoolClient, Lease>();
   #isSilent = false;
 
-  constructor(config: pg.PoolConfig) {
+  /** @param mostBeside how many connections an account may hold while another account asks for some, too; all unless given */
+  constructor(config: pg.PoolConfig, mostBeside = config.max ?? 1) {
     super(config);
     const { max = 1, connectionTimeoutMillis = TIME_LIMITS.databaseConnectMs } = config;
     this.#waitMs = connectionTimeoutMillis;
     this.#places = new Leases({
+      ...{ beside: mostBeside, others: [PROCESS, STRANGERS] },
       ...{ perAccount: max, inAll: max, maxWaiting: Number.POSITIVE_INFINITY, maxWaitMs: connectionTimeoutMillis },
       refuse: noConnection,
     });

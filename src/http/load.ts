@@ -33,7 +33,7 @@ const LOOKS = 4;
 
 /** An admitted request, until it is answered. */
 export interface Stay {
-  /** Call while the request waits for its sender or its turn: a waiting request does not count as load. */
+  /** Call while the request waits for its sender or its turn: it counts as its account's, but not as load. */
   rest(): void;
   goOn(): void;
   leave(): void;
@@ -87,8 +87,12 @@ export class Load {
     };
     add(1);
     return {
-      rest: () => add(-1),
-      goOn: () => add(1),
+      rest: () => {
+        this.#underWay -= 1;
+      },
+      goOn: () => {
+        this.#underWay += 1;
+      },
       leave: () => add(-1),
       isOf: (whose) => {
         add(-1);

@@ -18,14 +18,14 @@ const limited = (limits: Omit<ConstructorParameters<typeof Leases>[0], 'refuse'>
 /** Limits on work that is under way at the same time, per account and for all accounts. */
 export const createLeases = () => ({
   /** Reads, and requests for voters, that the event loop works at: while one account sends hundreds, each step of another waits for these few. */
-  readsAtWork: limited({ perAccount: 8, maxWaiting: 1_000, maxWaitMs: WORK_WAIT_MS }),
-  othersAtWork: limited({ perAccount: 32, maxWaiting: 1_000, maxWaitMs: WORK_WAIT_MS }),
+  readsAtWork: limited({ perAccount: 8, beside: 2, maxWaiting: 1_000, maxWaitMs: WORK_WAIT_MS }),
+  othersAtWork: limited({ perAccount: 32, beside: 4, maxWaiting: 1_000, maxWaitMs: WORK_WAIT_MS }),
   /** Requests without a key, by address. */
   strangersAtWork: limited({ perAccount: 4, inAll: 16, maxWaiting: 100 }),
   /** Searches, files, statistics and long lists. */
   costlyReads: limited({ perAccount: 2, maxWaiting: 50 }),
-  /** Costly reads while the event loop is late: one at a time, and the accounts take turns. */
-  readsOfLateLoop: limited({ perAccount: 1, inAll: 1, maxWaiting: 50, maxWaitMs: 10_000 }),
+  /** Costly reads while the event loop is late. An account's own waits for its last one, and beside two of others there is room. */
+  readsOfLateLoop: limited({ perAccount: 1, inAll: 3, maxWaiting: 50, maxWaitMs: 10_000 }),
   /** Changes by organizers, and registrations. Few: a change that waits for its event's lock occupies a connection. */
   changes: limited({ perAccount: 4, maxWaiting: 200 }),
   /** Changes in the database. Changes of one event wait for its lock: more per account would only block other accounts. */
@@ -157,6 +157,14 @@ export class RequestLife {
   async rest<Value>(wait: Promise<Value>): Promise<Value> {
     this.#leaveWork();
     const value = await this.#pause(wait);
+    await this.#goOn().catch(() => undefined);
+    return value;
+  }
+
+  /** Like `rest`, for a statement that many requests share: they are worked at no more, and are load all the same. */
+  async join<Value>(statement: Promise<Value>): Promise<Value> {
+    this.#leaveWork();
+    const value = await statement;
     await this.#goOn().catch(() => undefined);
     return value;
   }

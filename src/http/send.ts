@@ -53,7 +53,7 @@ async function answerStream(
   return send(c, status, type, ReadableStream.from(all()) as ReadableStream);
 }
 
-/** If the event loop runs its timers this late (ms), long reads run one at a time. */
+/** If the event loop runs its timers this late (ms), long reads of an account run one at a time. */
 const LATE_MS = 20;
 /** The longest rest of a read's place, ms. */
 const MOST_REST_MS = 1_500;
@@ -76,12 +76,11 @@ export async function costly(c: RequestContext, account: string, read: () => Pro
     return await answer(c, await read());
   } finally {
     const tookMs = began === undefined ? 0 : monotonicMs() - began;
-    const rests = turn !== undefined || life.gone.aborted;
     const end = (): void => {
       turn?.end();
       life.keep(place);
     };
-    setTimeout(end, rests ? restAfter(tookMs, MOST_REST_MS) : 0).unref();
+    setTimeout(end, life.gone.aborted ? restAfter(tookMs, MOST_REST_MS) : 0).unref();
   }
 }
 

@@ -1,3 +1,4 @@
+import { monotonicMs } from './clock.ts';
 import { Turns } from './turns.ts';
 
 /** The share of a limited resource that one account holds. `end` gives it back; a second `end` does nothing. */
@@ -7,6 +8,10 @@ export interface Lease {
 
 interface LeaseLimits {
   readonly perAccount: number;
+  /** The limit instead of `perAccount` while another account takes places, too. */
+  readonly beside?: number;
+  /** Names that are no accounts: `beside` neither holds for them nor because of them. */
+  readonly others?: readonly string[];
   /** How much all accounts may hold together; the waiting account whose last turn is longest ago is next. */
   readonly inAll?: number;
   /** Maximum number of waiting requests of one account; further requests are refused at once, to save memory. */
@@ -23,6 +28,15 @@ interface Account {
 }
 
 const USUAL_WAIT_MS = 2_000;
+/** How long an account counts as one that takes places, after it has taken one. */
+const BESIDE_MS = 10_000;
+
+interface Taker {
+  readonly account: string;
+  readonly atMs: number;
+}
+
+const NOBODY: Taker = { account: '', atMs: Number.NEGATIVE_INFINITY };
 
 /** Limits work in progress, counted in places or in bytes, per account and for all accounts. Waiting accounts take turns. */
 export class Leases {
@@ -31,6 +45,9 @@ export class Leases {
   readonly #accounts = new Map<string, Account>();
   readonly #turns = new Turns();
   #held = 0;
+  /** The account that took a place last, and the last of another account. */
+  #latest = NOBODY;
+  #other = NOBODY;
   /** Callbacks that refuse the waiting requests. */
   readonly #refusals = new Set<() => void>();
 
@@ -61,7 +78,7 @@ export class Leases {
     const mayWait = own.waiting.size < maxWaiting && gone?.aborted !== true;
     const end = mayWait ? await this.#wait(own, maxWaitMs, gone) : 'late';
     if (end !== 'came') {
-      const isOwn = end === 'late' && own.held + amount > this.#limits.perAccount;
+      const isOwn = end === 'late' && own.held + amount > this.#mostOf(account);
       this.#forget(account, own);
       throw refuse(isOwn ? 'account' : 'process');
     }
@@ -71,7 +88,7 @@ export class Leases {
   /** Takes an amount if there is room for it at once. */
   takeNow(account: string, amount = 1): Lease | undefined {
     const own = this.#of(account);
-    if (!this.#hasRoom(own, amount)) return undefined;
+    if (!this.#hasRoom(account, own, amount)) return undefined;
     this.#give(account, own, amount);
     return this.#leaseOf(account, own, amount);
   }
@@ -96,14 +113,24 @@ export class Leases {
     };
   }
 
-  #hasRoom({ held }: Account, amount: number): boolean {
-    return held + amount <= this.#limits.perAccount && this.#held + amount <= this.#inAll;
+  #mostOf(account: string): number {
+    const { perAccount, beside = perAccount } = this.#limits;
+    if (this.#limits.others?.includes(account) === true) return perAccount;
+    const { atMs } = this.#latest.account === account ? this.#other : this.#latest;
+    return monotonicMs() - atMs < BESIDE_MS ? beside : perAccount;
+  }
+
+  #hasRoom(account: string, { held }: Account, amount: number): boolean {
+    return held + amount <= this.#mostOf(account) && this.#held + amount <= this.#inAll;
   }
 
   #give(account: string, own: Account, amount: number): void {
     own.held += amount;
     this.#held += amount;
     this.#turns.took(account);
+    if (this.#limits.others?.includes(account) === true) return;
+    if (this.#latest.account !== account) this.#other = this.#latest;
+    this.#latest = { account, atMs: monotonicMs() };
   }
 
   #forget(account: string, { held, waiting }: Account): void {
@@ -113,7 +140,7 @@ export class Leases {
   /** Gives free places to waiting requests at once, so that no new request takes them first. */
   #next(): void {
     if (this.waiting === 0) return;
-    const able = [...this.#accounts].filter(([, own]) => own.waiting.size > 0 && this.#hasRoom(own, 1));
+    const able = [...this.#accounts].filter(([name, own]) => own.waiting.size > 0 && this.#hasRoom(name, own, 1));
     const account = this.#turns.next(able.map(([name]) => name));
     const own = account === undefined ? undefined : this.#accounts.get(account);
     if (account === undefined || own === undefined) return;

@@ -77,13 +77,13 @@ export class LoopTurns {
 }
 
 /** Milliseconds of work after which the event loop gets its turn. */
-const TURN_MS = 10;
+const TURN_MS = 3;
 
 /** Interrupts long work so that the event loop handles timers, sockets and other requests in between. */
 export class Pauses {
   #began = performance.now();
 
-  /** Await after each step: pauses if 10 ms have passed since the last pause. */
+  /** Await after each step: pauses if 3 ms have passed since the last pause. */
   async take(): Promise<void> {
     if (performance.now() - this.#began < TURN_MS) return;
     await setImmediate();

@@ -8,6 +8,7 @@ interface Asker {
   /** See `RequestLife`. */
   readonly life?: {
     rest<Value>(wait: Promise<Value>): Promise<Value>;
+    join<Value>(statement: Promise<Value>): Promise<Value>;
     restAndBegin<Value>(wait: Promise<Value>): Promise<Value>;
   };
 }
@@ -16,6 +17,10 @@ export const asker = new AsyncLocalStorage<Asker>();
 
 /** Waits for another server, or for the end of another request. Meanwhile the account's other requests are worked at. */
 export const elsewhere = <Value>(wait: Promise<Value>): Promise<Value> => asker.getStore()?.life?.rest(wait) ?? wait;
+
+/** As `elsewhere`, for a statement that many requests share: they still count as load. */
+export const together = <Value>(statement: Promise<Value>): Promise<Value> =>
+  asker.getStore()?.life?.join(statement) ?? statement;
 
 /** As `elsewhere`, for work that many requests share: when it ends, a few of them go on at a time. */
 export const shared = <Value>(wait: Promise<Value>): Promise<Value> =>

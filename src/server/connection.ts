@@ -10,7 +10,7 @@ const HEAD_END = Buffer.from('\r\n\r\n');
 const PARSING_MS = 1;
 
 /** Milliseconds for which all connections are parsed in one iteration of the event loop, with what their requests begin. */
-const PARSING_IN_ALL_MS = 10;
+const PARSING_IN_ALL_MS = 4;
 
 /** Bounds parsing: each address has an equal share of an iteration, so that large bodies of some do not delay a small request of another. */
 class Parsing {
@@ -37,7 +37,7 @@ class Parsing {
 const parsing = new Parsing();
 
 /** Requests that begin in one iteration of the event loop: some milliseconds of work, in which the addresses have equal shares. */
-const BEGUN_TOGETHER = 32;
+const BEGUN_TOGETHER = 8;
 
 /** Begins requests. While hundreds of connections send, each step of another request waits for these few at most. */
 class Beginnings {

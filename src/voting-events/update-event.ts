@@ -269,7 +269,13 @@ async function statusChange(
   const phase = phaseAt(before, nowMs);
   const isClosed = phase === 'confirming' || phase === 'final';
   if (wanted === undefined || wanted === 'draft' || wanted === 'scheduled') return {};
-  if (wanted === shownStatusAt(before, nowMs)) return {};
+  if (wanted === shownStatusAt(before, nowMs)) {
+    // Otherwise a later end in the same request would open the event again.
+    const keepsClosed = wanted === 'closed' && phase === 'confirming' && before.closedAt === null;
+    return keepsClosed && changed.endsAt !== undefined
+      ? { closedAt: before.endsAt, openedAt: before.openedAt ?? before.startsAt }
+      : {};
+  }
   const endsAt = changed.endsAt === undefined ? before.endsAt : changed.endsAt;
   if (wanted === 'rehearsal') return beginRehearsal(tx, before, endsAt, found);
   if (wanted === 'closed') {

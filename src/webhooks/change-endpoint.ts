@@ -6,12 +6,13 @@ import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
-import { orNotFound } from '#src/platform/errors.ts';
+import { notFound, orNotFound } from '#src/platform/errors.ts';
 import { publish, type RecordDeps, TEST_EVENT_TYPE } from './record-event.ts';
 import {
   countEndpointsLocked,
   findDelivery,
   insertEndpoint,
+  isOfDeletedVoter,
   lockEndpoint,
   sendAgain,
   updateEndpoint,
@@ -147,10 +148,15 @@ export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: stri
   return deliveryId;
 }
 
-/** Queues a delivery again, whatever its status; the message keeps its ID. @throws ApiError 404, 409 `endpoint_disabled` */
+/**
+ * Queues a delivery again, whatever its status; the message keeps its ID.
+ * @throws ApiError 404, also for a message about a voter who was deleted since: it holds what was erased (completions 3.2);
+ *   409 `endpoint_disabled`
+ */
 export async function retryDelivery(tx: Transaction, id: string, deliveryId: string): Promise<void> {
   const endpoint = await requireLocked(tx, id);
-  orNotFound(await findDelivery(tx, id, deliveryId));
+  const delivery = orNotFound(await findDelivery(tx, id, deliveryId));
+  if (await isOfDeletedVoter(tx, delivery)) throw notFound();
   requireActive(endpoint);
   await sendAgain(tx, id, deliveryId);
 }

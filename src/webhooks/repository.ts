@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm';
-import type { z } from 'zod';
-import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
+import { z } from 'zod';
+import { type Executor, firstOf, isTrue, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
 import { cutNewest, liesBeyond, MOST_LOOKED_AT, MOST_ROWS, type Newest } from '#src/http/cursor.ts';
@@ -165,4 +165,17 @@ export async function sendAgain(tx: Transaction, endpointId: string, id: string)
     .update(webhookDeliveries)
     .set({ status: 'pending', tries: 0, nextTryAt: sql`${nowMs}` })
     .where(at(endpointId, id));
+}
+
+const voterMessage = z.object({ votingEventId: z.string(), data: z.object({ id: z.string() }) });
+
+/** Whether a message describes a voter who is deleted by now. */
+export async function isOfDeletedVoter(tx: Transaction, { eventType, body }: WebhookDelivery): Promise<boolean> {
+  if (!eventType.startsWith('voter.') || eventType === 'voter.deleted') return false;
+  const { votingEventId, data } = voterMessage.parse(JSON.parse(body));
+  return isTrue(
+    tx,
+    sql`SELECT NOT EXISTS (SELECT FROM voters
+      WHERE voting_event_id = ${votingEventId} AND id = ${data.id} AND deleted_at IS NULL AND erased_at IS NULL)`,
+  );
 }

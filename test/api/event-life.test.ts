@@ -245,6 +245,19 @@ describe('the life of an event', () => {
     }
   });
 
+  test('stays closed where a request says so, whatever end it brings', async () => {
+    for (const endsAt of [null, Date.now() + HOUR]) {
+      for (const byClock of [true, false]) {
+        const { base, event } = await electionAt('voted');
+        if (byClock) await endNow(event.id);
+        else await account.change(base, { status: 'closed' });
+        const kept = await account.patch(base, { status: 'closed', endsAt });
+        expect([kept.status, kept.body.data.status, kept.body.data.endsAt]).toEqual([200, 'closed', endsAt]);
+        expect((await account.patch(base, { status: 'open' })).body.data.status).toBe('open');
+      }
+    }
+  });
+
   test.each([
     [null, 'the clock'],
     [Date.now() + HOUR, 'the clock'],

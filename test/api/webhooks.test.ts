@@ -236,6 +236,30 @@ describe('a message', () => {
     expect(unknown.status).toBe(404);
   });
 
+  test('is not sent again where it describes a voter who was deleted since', async () => {
+    const { account, receiver, id, path } = await listen(['voter.created', 'voter.updated', 'voter.deleted']);
+    const event = await account.event({ type: 'election' });
+    const own = account.of(event);
+    const [gone, stays] = await own.make('/voters/batch', {
+      voters: ['gone', 'stays'].map((name) => ({ name, email: `${name}@erased.example` })),
+    });
+    await own.change(`/voters/${gone.id}`, { name: 'Renamed' });
+    await finishEvent(service, event.id);
+    demand(await own.delete(`/voters/${gone.id}`), 202);
+    await until(receiver, 4);
+    const sent = await deliveries(account, id, '');
+    const again = async (type: string, voter: string) => {
+      const message = receiver.received
+        .map(({ body }) => JSON.parse(body))
+        .find((one) => one.type === type && one.data.id === voter);
+      const delivery = sent.find(({ messageId }: { messageId: string }) => messageId === message.id);
+      return (await account.post(`${path}/deliveries/${delivery.id}/retry`)).status;
+    };
+    expect([await again('voter.created', gone.id), await again('voter.updated', gone.id)]).toEqual([404, 404]);
+    expect([await again('voter.created', stays.id), await again('voter.deleted', gone.id)]).toEqual([202, 202]);
+    await until(receiver, 6);
+  });
+
   test('can be asked for as a test', async () => {
     const { account, receiver, path } = await listen(['voter.created']);
     const answer = await account.post(`${path}/test`);

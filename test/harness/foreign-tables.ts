@@ -110,5 +110,8 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
     },
     { tables: ['undisclosed_voters', 'voters'], reason: 'the same, and what a listed event says of its disclosure' },
   ],
-  webhooks: [{ tables: ['accounts'], reason: 'the contact address of the owner of a failing endpoint' }],
+  webhooks: [
+    { tables: ['accounts'], reason: 'the contact address of the owner of a failing endpoint' },
+    { tables: ['voters'], reason: 'a message about a voter who is deleted by now is not sent again' },
+  ],
 };

@@ -5,8 +5,8 @@ import { useDatabase } from '#test/harness/use.ts';
 
 const database = await useDatabase();
 
-const open = (connectionTimeoutMillis: number) =>
-  new FairPool({ connectionString: database.url, max: 2, connectionTimeoutMillis });
+const open = (connectionTimeoutMillis: number, max = 2, mostBeside = max) =>
+  new FairPool({ connectionString: database.url, max, connectionTimeoutMillis }, mostBeside);
 const sleep = (pool: FairPool, account: string) => asker.run({ account }, () => pool.query('SELECT pg_sleep(0.02)'));
 
 test('an account waits for one connection, however many wait for another account', async () => {
@@ -20,6 +20,29 @@ test('an account waits for one connection, however many wait for another account
   expect(pool.waiting).toBeGreaterThan(30);
   await Promise.all(flood);
   expect([done, pool.waiting, pool.totalCount - pool.idleCount]).toEqual([60, 0, 0]);
+  await pool.end();
+});
+
+test('an account has a third of the connections while another asks for some, and all of them alone', async () => {
+  const pool = open(10_000, 6, 2);
+  let [running, most] = [0, 0];
+  const work = async (): Promise<void> => {
+    const client = await asker.run({ account: 'flood' }, () => pool.connect());
+    running += 1;
+    most = Math.max(most, running);
+    await client.query('SELECT pg_sleep(0.02)');
+    running -= 1;
+    client.release();
+  };
+  const flood = () => Promise.all(Array.from({ length: 30 }, work));
+  // The process itself, and strangers, are no other account.
+  for (const account of ['process', '']) await sleep(pool, account);
+  await flood();
+  expect(most).toBe(6);
+  await sleep(pool, 'other');
+  most = 0;
+  await flood();
+  expect(most).toBe(2);
   await pool.end();
 });
 

@@ -31,6 +31,26 @@ describe('leases', () => {
     expect(leases.held).toBe(6);
   });
 
+  test('of an account are fewer while another account takes some, too', async () => {
+    vi.useFakeTimers();
+    try {
+      const leases = new Leases({ perAccount: 4, beside: 2, maxWaiting: 4, refuse });
+      const held = await Promise.all([1, 2, 3, 4].map(() => leases.take('flood')));
+      (await leases.take('other')).end();
+      // What it holds by then stays its own; of what it gives back it gets two again.
+      const waiting = leases.take('flood');
+      for (const lease of held.splice(0, 2)) lease.end();
+      expect(leases.held).toBe(2);
+      held.shift()?.end();
+      await waiting;
+      expect([leases.held, leases.takeNow('flood')]).toEqual([2, undefined]);
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(leases.takeNow('flood')).toBeDefined();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test('are given in turns: however many accounts ask without end, one that comes now is next', async () => {
     const leases = new Leases({ perAccount: 2, inAll: 3, maxWaiting: 10, refuse });
     const order: string[] = [];
