@@ -18,8 +18,11 @@ import { type createCandidateBody, type updateCandidateBody, viewCandidate } fro
 import { roleMessage } from './definition-links.ts';
 import {
   type BallotChangeDeps,
+  type ChangePart,
+  type CreatePart,
   groupIssues,
   isStanding,
+  newRow,
   recordBallotChange,
   requireNoIssues,
   requireRoomForCandidate,
@@ -27,6 +30,9 @@ import {
 } from './record-ballot-change.ts';
 import { findCandidate, insertCandidate, listBareReferendums, listPositions, updateCandidate } from './repository.ts';
 import type { Candidate, Position, ReferendumRole } from './types.ts';
+
+type NewCandidate = z.output<typeof createCandidateBody>;
+type Body = z.output<typeof updateCandidateBody>;
 
 /** The fields of a candidate that refer to other rows of the event. */
 interface CandidateLinks {
@@ -81,11 +87,7 @@ export async function registrationIssues(
 }
 
 /** The references to check in a change. Stored positions and role are included if one of them changes or the candidate is approved. */
-export function changedLinks(
-  before: Candidate,
-  body: SoundParts<z.output<typeof updateCandidateBody>>,
-  isFaulty: IsFaulty,
-): CandidateLinks {
+export function changedLinks(before: Candidate, body: SoundParts<Body>, isFaulty: IsFaulty): CandidateLinks {
   const stands = body.status === 'approved' && before.status !== 'approved';
   const isJudged = stands || body.positionIds !== undefined || body.referendumRole !== undefined;
   const { positionIds = before.positionIds, referendumRole = before.referendumRole, groupId } = body;
@@ -98,7 +100,7 @@ export function changedLinks(
 export function judgeCandidateParts(
   db: Database,
   eventId: string,
-  { positionIds = [], groupId, referendumRole = null }: SoundParts<z.output<typeof createCandidateBody>>,
+  { positionIds = [], groupId, referendumRole = null }: SoundParts<NewCandidate>,
   isFaulty: IsFaulty,
 ): Promise<Issue[]> {
   const isRoleKnown = !isFaulty('positionIds') && !isFaulty('referendumRole');
@@ -110,37 +112,28 @@ export function judgeCandidateParts(
 }
 
 /** Adds an organizer's candidate, by default as `approved`. @throws ApiError 422; 409 `results_final`; 422 `plan_limit` */
-export async function createCandidate(
-  tx: Transaction,
-  deps: BallotChangeDeps,
-  organizer: Organizer,
-  body: z.output<typeof createCandidateBody>,
-): Promise<Candidate> {
-  const eventId = organizer.event.id;
-  const event = await lockForChange(tx, eventId);
+export const createCandidate: CreatePart<Candidate, NewCandidate> = async (tx, deps, organizer, body) => {
+  const event = await lockForChange(tx, organizer.event.id);
+  const { id: eventId, lockedAt: nowMs } = event;
   const { positionIds, groupId, referendumRole = null } = body;
   requireNoIssues(await candidateIssues(tx, eventId, { positionIds, groupId, referendumRole }));
   await guardChange(tx, event, 'change_names');
   const status = body.status ?? 'approved';
   const count = await requireRoomForCandidate(tx, eventId, { source: 'organizer', stands: isStanding(status) });
-  const nowMs = event.lockedAt;
   const candidate = await insertCandidate(tx, {
     ...body,
-    votingEventId: eventId,
-    id: deps.ids.sortable('cnd'),
+    ...newRow(deps, event, 'candidates'),
     number: await takeNumber(tx, eventId, 'candidate'),
     status,
     source: 'organizer',
     sortOrder: body.sortOrder ?? count,
-    createdAt: nowMs,
-    updatedAt: nowMs,
   });
   await renewBallotDefinition(tx, eventId, nowMs);
   const after = { name: candidate.name, positionIds: candidate.positionIds };
   const told = { type: 'candidate.created', data: viewCandidate(candidate) } as const;
   await recordBallotChange(tx, deps, organizer, 'candidate.created', candidate.id, { after }, told);
   return candidate;
-}
+};
 
 /** Gives Yes, No and Abstain, in the event's language, to each referendum that has no candidate on the ballot. */
 export async function giveOptions(tx: Transaction, deps: BallotChangeDeps, organizer: Organizer): Promise<void> {
@@ -152,8 +145,6 @@ export async function giveOptions(tx: Transaction, deps: BallotChangeDeps, organ
     }
   }
 }
-
-type Body = z.output<typeof updateCandidateBody>;
 
 /** Fields that voters see or tallies use. Once ballots exist, they are fixed for approved and withdrawn candidates (completions 3). */
 const SHOWN: ReadonlySet<keyof Body> = new Set([
@@ -174,19 +165,15 @@ const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status
   rejected: 'approved',
 };
 
+type ChangeDeps = BallotChangeDeps & Pick<Deps, 'logRecorder'>;
+
 /**
  * Changes a candidate. Once ballots exist, a candidate leaves only as `withdrawn`: its votes stay, but ranked tallies skip it.
  * @throws ApiError 404; 422; 409 if the event's phase forbids the change (`LIFE` in voting-events/lifecycle.ts)
  */
-export async function changeCandidate(
-  tx: Transaction,
-  deps: BallotChangeDeps & Pick<Deps, 'logRecorder'>,
-  organizer: Organizer,
-  id: string,
-  body: Body,
-): Promise<Candidate> {
-  const eventId = organizer.event.id;
-  const event = await lockForChange(tx, eventId);
+export const changeCandidate: ChangePart<Candidate, Body, ChangeDeps> = async (tx, deps, organizer, id, body) => {
+  const event = await lockForChange(tx, organizer.event.id);
+  const { id: eventId, lockedAt: nowMs } = event;
   const before = orNotFound(await findCandidate(tx, eventId, id));
   const changed = changedFields(sentOnly(body), before);
   requireNoIssues(await candidateIssues(tx, eventId, changedLinks(before, body, NOTHING_FAULTY)));
@@ -200,7 +187,6 @@ export async function changeCandidate(
     const stands = isStanding(changed.status) && !isStanding(before.status);
     await requireRoomForCandidate(tx, eventId, { stands, ...(takesPlace ? { source: 'registration' } : {}) });
   }
-  const nowMs = event.lockedAt;
   const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
   const renewed = await renewBallotDefinition(tx, eventId, nowMs);
   // Logs the change now, because it can change the minimum of choices: the log's job could miss a withdrawal and return.
@@ -209,4 +195,4 @@ export async function changeCandidate(
   const change = differenceOf(before, after);
   await recordBallotChange(tx, deps, organizer, 'candidate.updated', id, change, told);
   return after;
-}
+};

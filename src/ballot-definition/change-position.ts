@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/changes.ts';
-import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import type { Database, Executor } from '#src/database/client.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
@@ -16,7 +16,10 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type createPositionBody, limitOf, type updatePositionBody } from './position.ts';
 import { settingIssues, settle } from './position-settings.ts';
 import {
+  type ChangePart,
+  type CreatePart,
   groupIssues,
+  newRow,
   recordBallotChange,
   requireNoIssues,
   requireRoom,
@@ -28,6 +31,7 @@ import {
 import { countStanding, findPosition, insertPosition, updatePosition } from './repository.ts';
 import type { Position } from './types.ts';
 
+type NewPosition = z.output<typeof createPositionBody>;
 type Body = z.output<typeof updatePositionBody>;
 
 /**
@@ -67,58 +71,43 @@ const soundPosition = (
 export async function judgePositionParts(
   deps: Pick<TopUpDeps, 'pricing'> & { readonly db: Database },
   event: VotingEvent,
-  sent: SoundParts<z.output<typeof createPositionBody>>,
+  sent: SoundParts<NewPosition>,
   isFaulty: IsFaulty,
 ): Promise<Issue[]> {
   return positionBodyIssues(deps.db, deps, event, undefined, soundPosition(sent, isFaulty), isFaulty);
 }
 
 /** Adds a position. @throws ApiError 422 for settings of another method; 409 `event_has_ballots`, `results_final`; 422 `plan_limit` */
-export async function createPosition(
-  tx: Transaction,
-  deps: TopUpDeps,
-  organizer: Organizer,
-  body: z.output<typeof createPositionBody>,
-): Promise<Position> {
-  const eventId = organizer.event.id;
-  const event = await lockForChange(tx, eventId);
+export const createPosition: CreatePart<Position, NewPosition, TopUpDeps> = async (tx, deps, organizer, body) => {
+  const event = await lockForChange(tx, organizer.event.id);
+  const { id: eventId, lockedAt: nowMs } = event;
   requireTopUp(deps, organizer, body.quadraticTopUp);
   requireNoIssues(await positionBodyIssues(tx, deps, event, undefined, body, NOTHING_FAULTY));
   const settings = settle(body.votingMethod, sentOnly(body), undefined);
   await guardChange(tx, event, 'change_ballot_rules');
   const count = await requireRoom(tx, 'positions', eventId);
-  const nowMs = event.lockedAt;
   const position = await insertPosition(tx, {
     ...body,
     ...settings,
-    votingEventId: eventId,
-    id: deps.ids.sortable('pos'),
+    ...newRow(deps, event, 'positions'),
     number: await takeNumber(tx, eventId, 'position'),
     sortOrder: body.sortOrder ?? count,
     tieBreak: body.tieBreak ?? 'joint',
-    createdAt: nowMs,
-    updatedAt: nowMs,
   });
   await renewBallotDefinition(tx, eventId, nowMs);
   await recordBallotChange(tx, deps, organizer, 'position.created', position.id, {
     after: { title: position.title, votingMethod: position.votingMethod },
   });
   return position;
-}
+};
 
 /** The action in `LIFE` that decides when a field may change. Titles are ballot rules, because swapping two titles swaps two results. */
 const actionOf = (field: keyof Body): LifeAction => (field === 'description' ? 'change_words' : 'change_ballot_rules');
 
 /** Changes a position. @throws ApiError 404; 422; 409 if the event's phase forbids the change (`LIFE` in voting-events/lifecycle.ts) */
-export async function changePosition(
-  tx: Transaction,
-  deps: TopUpDeps,
-  organizer: Organizer,
-  id: string,
-  body: Body,
-): Promise<Position> {
-  const eventId = organizer.event.id;
-  const event = await lockForChange(tx, eventId);
+export const changePosition: ChangePart<Position, Body, TopUpDeps> = async (tx, deps, organizer, id, body) => {
+  const event = await lockForChange(tx, organizer.event.id);
+  const { id: eventId, lockedAt: nowMs } = event;
   const before = orNotFound(await findPosition(tx, eventId, id));
   const changed = await changedOf(tx, before, sentOnly(body));
   requireTopUp(deps, organizer, changed.quadraticTopUp);
@@ -126,12 +115,11 @@ export async function changePosition(
   const settings = settle(changed.votingMethod ?? before.votingMethod, changed, before);
   if (Object.keys(changed).length === 0) return before;
   for (const name of Object.keys(changed) as (keyof Body)[]) await guardChange(tx, event, actionOf(name));
-  const nowMs = event.lockedAt;
   const after = await updatePosition(tx, eventId, id, { ...changed, ...settings, updatedAt: nowMs });
   await renewBallotDefinition(tx, eventId, nowMs);
   await recordBallotChange(tx, deps, organizer, 'position.updated', id, differenceOf(before, after));
   return after;
-}
+};
 
 /** The fields of a body that change the position. `maxSelections` as the API showed it is no change, even if null is stored. */
 async function changedOf(executor: Executor, before: Position, sent: ReturnType<typeof sentOnly<Body>>) {

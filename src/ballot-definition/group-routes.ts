@@ -1,15 +1,21 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/changes.ts';
-import { type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { body } from '#src/http/body.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { orNotFound } from '#src/platform/errors.ts';
-import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, guardChange, lockForChange, touchBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { createGroupBody, groupView, nameKeyOf, searchQuery, updateGroupBody, viewGroup } from './group.ts';
 import { partRouter } from './part-operations.ts';
-import { type BallotChangeDeps, recordBallotChange, requireRoom, sentOnly } from './record-ballot-change.ts';
+import {
+  type ChangePart,
+  type CreatePart,
+  newRow,
+  recordBallotChange,
+  requireRoom,
+  sentOnly,
+} from './record-ballot-change.ts';
 import { findGroup, insertGroup, listGroups, updateGroup } from './repository.ts';
 import type { Group } from './types.ts';
 
@@ -23,52 +29,30 @@ async function nameConflict<T>(work: Promise<T>): Promise<T> {
 }
 
 /** Adds a group. @throws ApiError 409 for a name in use, 422 `plan_limit` */
-async function createGroup(
-  tx: Transaction,
-  deps: BallotChangeDeps,
-  organizer: Organizer,
-  body: z.output<typeof createGroupBody>,
-): Promise<Group> {
-  const eventId = organizer.event.id;
-  const event = await lockForChange(tx, eventId);
-  await requireRoom(tx, 'groups', eventId);
-  const nowMs = event.lockedAt;
-  const group = await nameConflict(
-    insertGroup(tx, {
-      ...body,
-      votingEventId: eventId,
-      id: deps.ids.sortable('grp'),
-      nameKey: nameKeyOf(body.name),
-      createdAt: nowMs,
-      updatedAt: nowMs,
-    }),
-  );
-  await touchBallotDefinition(tx, eventId, nowMs);
+const createGroup: CreatePart<Group, z.output<typeof createGroupBody>> = async (tx, deps, organizer, body) => {
+  const event = await lockForChange(tx, organizer.event.id);
+  await requireRoom(tx, 'groups', event.id);
+  const row = { ...body, ...newRow(deps, event, 'groups'), nameKey: nameKeyOf(body.name) };
+  const group = await nameConflict(insertGroup(tx, row));
+  await touchBallotDefinition(tx, event.id, event.lockedAt);
   await recordBallotChange(tx, deps, organizer, 'group.created', group.id, { after: { name: group.name } });
   return group;
-}
+};
 
 /** Changes a group's name or description. @throws ApiError 404; 409 for a name in use; 409 `results_final` for a new name */
-async function changeGroup(
-  tx: Transaction,
-  deps: BallotChangeDeps,
-  organizer: Organizer,
-  id: string,
-  body: z.output<typeof updateGroupBody>,
-): Promise<Group> {
-  const eventId = organizer.event.id;
-  const event = await lockForChange(tx, eventId);
+const changeGroup: ChangePart<Group, z.output<typeof updateGroupBody>> = async (tx, deps, organizer, id, body) => {
+  const event = await lockForChange(tx, organizer.event.id);
+  const { id: eventId, lockedAt: nowMs } = event;
   const before = orNotFound(await findGroup(tx, eventId, id));
   const changed = changedFields(sentOnly(body), before);
   if (Object.keys(changed).length === 0) return before;
   await guardChange(tx, event, changed.name === undefined ? 'change_words' : 'change_names');
-  const nowMs = event.lockedAt;
   const renamed = changed.name === undefined ? {} : { nameKey: nameKeyOf(changed.name) };
   const after = await nameConflict(updateGroup(tx, eventId, id, { ...changed, ...renamed, updatedAt: nowMs }));
   await touchBallotDefinition(tx, eventId, nowMs);
   await recordBallotChange(tx, deps, organizer, 'group.updated', id, differenceOf(before, after));
   return after;
-}
+};
 
 export const groupRouter = (deps: Deps) =>
   partRouter(deps, {

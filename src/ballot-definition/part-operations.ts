@@ -1,6 +1,6 @@
 import { Hono, type MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
-import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import type { Database, Executor } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, list, ok } from '#src/http/answer.ts';
 import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
@@ -12,6 +12,7 @@ import type { RefusalCase } from '#src/http/refusals.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { type DeletedPart, queueDeletion } from './delete-rows.ts';
+import type { ChangePart, CreatePart } from './record-ballot-change.ts';
 
 interface Words {
   readonly refusals?: readonly RefusalCase[];
@@ -33,12 +34,12 @@ interface PartKind<Row extends { readonly id: string }, Query extends z.ZodType,
   readonly creation: {
     readonly words: Words;
     readonly body: BodyStep<Organizer, Creation>;
-    readonly work: (tx: Transaction, deps: Deps, organizer: Organizer, body: Creation) => Promise<Row>;
+    readonly work: CreatePart<Row, Creation, Deps>;
   };
   readonly change: {
     readonly words: Words;
     readonly body: BodyStep<Target<Row>, Change>;
-    readonly work: (tx: Transaction, deps: Deps, organizer: Organizer, id: string, body: Change) => Promise<Row>;
+    readonly work: ChangePart<Row, Change, Deps>;
   };
   /** Absent for a kind whose rows are deleted at once instead of by a job. */
   readonly deletion?: { readonly kind: DeletedPart; readonly refusals: readonly RefusalCase[] };

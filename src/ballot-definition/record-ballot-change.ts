@@ -4,6 +4,7 @@ import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
+import type { LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type EventType, recordEvent } from '#src/webhooks/record-event.ts';
 import { countCandidates, countRows, findGroup } from './repository.ts';
@@ -12,10 +13,25 @@ import type { CandidateSource, CandidateStatus, QuadraticTopUp } from './types.t
 export type BallotChangeDeps = Pick<Deps, 'ids' | 'clock'>;
 export type TopUpDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing'>;
 
+/** Adds a row to the ballot of an event. */
+export type CreatePart<Row, Body, Needs = BallotChangeDeps> = (
+  ...of: [tx: Transaction, deps: Needs, organizer: Organizer, body: Body]
+) => Promise<Row>;
+/** Changes the row with an ID. */
+export type ChangePart<Row, Body, Needs = BallotChangeDeps> = (
+  ...of: [tx: Transaction, deps: Needs, organizer: Organizer, id: string, body: Body]
+) => Promise<Row>;
+
 /** Rows of each kind that one event may have (contract, "Limits"). */
 export const CAPS = { positions: 100, candidates: 1_000, groups: 200, sponsors: 1_000 } as const;
 
 export const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sponsors: 'spn' } as const;
+
+/** The columns that every kind of row has. @param event locked */
+export const newRow = ({ ids }: Pick<Deps, 'ids'>, { id, lockedAt }: LockedEvent, kind: keyof typeof PREFIXES) => ({
+  ...{ votingEventId: id, id: ids.sortable(PREFIXES[kind]) },
+  ...{ createdAt: lockedAt, updatedAt: lockedAt },
+});
 
 /** Requires room for one more row; returns the count. The event must be locked against races. @throws ApiError 422 `plan_limit` */
 export async function requireRoom(

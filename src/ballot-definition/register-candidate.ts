@@ -17,7 +17,7 @@ import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { type registerCandidateBody, viewCandidate, viewRegisteredCandidate } from './candidate.ts';
 import { registrationIssues } from './change-candidate.ts';
-import { type BallotChangeDeps, requireNoIssues, requireRoomForCandidate } from './record-ballot-change.ts';
+import { type BallotChangeDeps, newRow, requireNoIssues, requireRoomForCandidate } from './record-ballot-change.ts';
 import { findCandidateOfPayment, insertCandidate, updateCandidate } from './repository.ts';
 import type { Candidate } from './types.ts';
 
@@ -77,16 +77,13 @@ export async function registerCandidate(
   const count = await requireRegistration(tx, event, body, nowMs, rehearsal);
   const candidate = await insertCandidate(tx, {
     ...body,
-    votingEventId: event.id,
-    id: deps.ids.sortable('cnd'),
+    ...newRow(deps, event, 'candidates'),
     number: await takeNumber(tx, event.id, 'candidate'),
     status: 'pending',
     source: 'registration',
     sortOrder: count,
     paymentAttemptId: paymentAttemptId ?? null,
     rehearsal: rehearsal ?? event.rehearsalSince !== null,
-    createdAt: nowMs,
-    updatedAt: nowMs,
   });
   await renewBallotDefinition(tx, event.id, nowMs);
   await recordEvent(tx, deps, {

@@ -14,54 +14,44 @@ import { loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { changedFields, lockForChange, touchBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { searchQuery } from './group.ts';
 import { partRouter } from './part-operations.ts';
-import { type BallotChangeDeps, recordBallotChange, requireRoom, sentOnly } from './record-ballot-change.ts';
+import {
+  type BallotChangeDeps,
+  type ChangePart,
+  type CreatePart,
+  newRow,
+  recordBallotChange,
+  requireRoom,
+  sentOnly,
+} from './record-ballot-change.ts';
 import { deleteSponsor, findSponsor, insertSponsor, listSponsors, updateSponsor } from './repository.ts';
 import { createSponsorBody, sponsorView, updateSponsorBody, viewSponsor } from './sponsor.ts';
 import type { Sponsor } from './types.ts';
 
 /** Adds a sponsor. @throws ApiError 422 `plan_limit` */
-async function createSponsor(
-  tx: Transaction,
-  deps: BallotChangeDeps,
-  organizer: Organizer,
-  body: z.output<typeof createSponsorBody>,
-): Promise<Sponsor> {
-  const eventId = organizer.event.id;
-  const event = await lockForChange(tx, eventId);
-  const count = await requireRoom(tx, 'sponsors', eventId);
-  const nowMs = event.lockedAt;
-  const sponsor = await insertSponsor(tx, {
-    ...body,
-    votingEventId: eventId,
-    id: deps.ids.sortable('spn'),
-    sortOrder: body.sortOrder ?? count,
-    createdAt: nowMs,
-    updatedAt: nowMs,
-  });
-  await touchBallotDefinition(tx, eventId, nowMs);
+const createSponsor: CreatePart<Sponsor, z.output<typeof createSponsorBody>> = async (tx, deps, organizer, body) => {
+  const event = await lockForChange(tx, organizer.event.id);
+  const count = await requireRoom(tx, 'sponsors', event.id);
+  const row = { ...body, ...newRow(deps, event, 'sponsors'), sortOrder: body.sortOrder ?? count };
+  const sponsor = await insertSponsor(tx, row);
+  await touchBallotDefinition(tx, event.id, event.lockedAt);
   await recordBallotChange(tx, deps, organizer, 'sponsor.created', sponsor.id, { after: { name: sponsor.name } });
   return sponsor;
-}
+};
+
+type Body = z.output<typeof updateSponsorBody>;
 
 /** Changes a sponsor. @throws ApiError 404 */
-async function changeSponsor(
-  tx: Transaction,
-  deps: BallotChangeDeps,
-  organizer: Organizer,
-  id: string,
-  body: z.output<typeof updateSponsorBody>,
-): Promise<Sponsor> {
-  const eventId = organizer.event.id;
-  const event = await lockForChange(tx, eventId);
+const changeSponsor: ChangePart<Sponsor, Body> = async (tx, deps, organizer, id, body) => {
+  const event = await lockForChange(tx, organizer.event.id);
+  const { id: eventId, lockedAt: nowMs } = event;
   const before = orNotFound(await findSponsor(tx, eventId, id));
   const changed = changedFields(sentOnly(body), before);
   if (Object.keys(changed).length === 0) return before;
-  const nowMs = event.lockedAt;
   const after = await updateSponsor(tx, eventId, id, { ...changed, updatedAt: nowMs });
   await touchBallotDefinition(tx, eventId, nowMs);
   await recordBallotChange(tx, deps, organizer, 'sponsor.updated', id, differenceOf(before, after));
   return after;
-}
+};
 
 /** Deletes a sponsor at once (204). @throws ApiError 404 */
 async function removeSponsor(tx: Transaction, deps: BallotChangeDeps, organizer: Organizer, id: string): Promise<void> {
