@@ -11,6 +11,7 @@ import {
   guardChange,
   lockForChange,
   renewBallotDefinition,
+  requireNoIssues,
   takeNumber,
 } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/lifecycle.ts';
@@ -24,7 +25,6 @@ import {
   isStanding,
   newRow,
   recordBallotChange,
-  requireNoIssues,
   requireRoomForCandidate,
   sentOnly,
 } from './record-ballot-change.ts';

@@ -1,35 +1,26 @@
-import type { Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import type { Organizer } from '#src/voting-events/access.ts';
-import { guardChange, lockForChange, renewBallotDefinition, strangerIssues } from '#src/voting-events/guard-change.ts';
+import {
+  type BulkChange,
+  guardChange,
+  lockForChange,
+  renewBallotDefinition,
+  requireOwn,
+} from '#src/voting-events/guard-change.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { viewCandidate } from './candidate.ts';
 import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
-import { type BallotChangeDeps, isStanding, recordBallotChange, requireNoIssues } from './record-ballot-change.ts';
+import { type BallotChangeDeps, isStanding, recordBallotChange } from './record-ballot-change.ts';
 import { isAnyCandidatePaidFor, listCandidatesByIds, updateCandidates } from './repository.ts';
-import type { Candidate } from './types.ts';
-
-/** @throws ApiError 422 naming each ID that is not a candidate of the event */
-async function requireCandidates(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Candidate[]> {
-  const rows = await listCandidatesByIds(tx, eventId, ids);
-  requireNoIssues(strangerIssues('candidate', ids, rows));
-  return rows;
-}
 
 /**
  * Rejects candidates, all or none, by the rules of a single change of status. Candidates already rejected do not change.
- * @returns how many were rejected now
  * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots`, `results_final`
  */
-export async function rejectCandidates(
-  tx: Transaction,
-  deps: BallotChangeDeps,
-  organizer: Organizer,
-  ids: readonly string[],
-): Promise<number> {
+export const rejectCandidates: BulkChange<BallotChangeDeps> = async (tx, deps, organizer, ids) => {
   const event = await lockForChange(tx, organizer.event.id);
-  const rows = (await requireCandidates(tx, event.id, ids)).filter(({ status }) => status !== 'rejected');
+  const named = requireOwn('candidate', ids, await listCandidatesByIds(tx, event.id, ids));
+  const rows = named.filter(({ status }) => status !== 'rejected');
   if (rows.length === 0) return 0;
   await guardChange(tx, event, 'change_names');
   await guardChange(tx, event, 'change_ballot_rules');
@@ -42,17 +33,12 @@ export async function rejectCandidates(
   const told = { after: { count: rows.length, candidateIds: changed } };
   await recordBallotChange(tx, deps, organizer, 'candidates.rejected', event.id, told);
   return rows.length;
-}
+};
 
 /** Queues deletions, all or none. @throws ApiError 422 naming each unknown ID; 409 `results_final`, `event_has_ballots` (also if paid) */
-export async function deleteCandidates(
-  tx: Transaction,
-  deps: BallotChangeDeps,
-  organizer: Organizer,
-  ids: readonly string[],
-): Promise<number> {
+export const deleteCandidates: BulkChange<BallotChangeDeps> = async (tx, deps, organizer, ids) => {
   const event = await lockForChange(tx, organizer.event.id);
-  const rows = await requireCandidates(tx, event.id, ids);
+  const rows = requireOwn('candidate', ids, await listCandidatesByIds(tx, event.id, ids));
   // Stored ballots can name only candidates that are approved or withdrawn.
   const depends = rows.some(({ status }) => isStanding(status));
   await guardChange(tx, event, depends ? 'change_ballot_rules' : 'change_names');
@@ -67,4 +53,4 @@ export async function deleteCandidates(
   const told = { before: { count: rows.length, candidateIds: gone.map(({ id }) => id) } };
   await recordBallotChange(tx, deps, organizer, 'candidates.deleted', event.id, told);
   return rows.length;
-}
+};

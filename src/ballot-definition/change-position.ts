@@ -9,6 +9,7 @@ import {
   guardChange,
   lockForChange,
   renewBallotDefinition,
+  requireNoIssues,
   takeNumber,
 } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/lifecycle.ts';
@@ -21,7 +22,6 @@ import {
   groupIssues,
   newRow,
   recordBallotChange,
-  requireNoIssues,
   requireRoom,
   requireTopUp,
   sentOnly,

@@ -2,7 +2,7 @@ import { type Change, changeBy, recordChange } from '#src/accounts/changes.ts';
 import { planLimit, requireFeature } from '#src/accounts/plans.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { type Issue, validationError } from '#src/platform/errors.ts';
+import type { Issue } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import type { LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -75,11 +75,6 @@ export async function groupIssues(
 ): Promise<Issue[]> {
   if (groupId == null || (await findGroup(executor, eventId, groupId)) !== undefined) return [];
   return [{ field: 'groupId', message: 'is not a group of this event' }];
-}
-
-/** @throws ApiError 422 with the issues of a body, if there are any */
-export function requireNoIssues(issues: readonly Issue[]): void {
-  if (issues.length > 0) throw validationError(issues);
 }
 
 /** Writes a change of the ballot definition into the audit trail; changed candidates are published as webhooks too. */

@@ -9,7 +9,7 @@ import { type RefusalCase, refuse } from '#src/http/refusals.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import { lockForChange, renewBallotDefinition, takeNumber } from '#src/voting-events/guard-change.ts';
+import { lockForChange, renewBallotDefinition, requireNoIssues, takeNumber } from '#src/voting-events/guard-change.ts';
 import { isFinalAt, notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
@@ -17,7 +17,7 @@ import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { type registerCandidateBody, viewCandidate, viewRegisteredCandidate } from './candidate.ts';
 import { registrationIssues } from './change-candidate.ts';
-import { type BallotChangeDeps, newRow, requireNoIssues, requireRoomForCandidate } from './record-ballot-change.ts';
+import { type BallotChangeDeps, newRow, requireRoomForCandidate } from './record-ballot-change.ts';
 import { findCandidateOfPayment, insertCandidate, updateCandidate } from './repository.ts';
 import type { Candidate } from './types.ts';
 

@@ -10,7 +10,7 @@ import { Pauses } from '#src/platform/loop-turns.ts';
 import { namesOf, pick } from '#src/platform/pick.ts';
 import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
 import { createEvent, type EventDeps, withDefaults } from '#src/voting-events/create-event.ts';
-import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { guardChange, lockForChange, renewBallotDefinition, requireNoIssues } from '#src/voting-events/guard-change.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { updateEvent } from '#src/voting-events/repository.ts';
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
@@ -22,15 +22,7 @@ import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
 import { createGroupBody, nameKeyOf } from './group.ts';
 import { createPositionBody } from './position.ts';
 import { settingIssues, settle } from './position-settings.ts';
-import {
-  CAPS,
-  PREFIXES,
-  requireNoIssues,
-  requireTopUp,
-  sentOnly,
-  type TopUpDeps,
-  topUpIssues,
-} from './record-ballot-change.ts';
+import { CAPS, PREFIXES, requireTopUp, sentOnly, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
 import { isAnyCandidatePaidFor, listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
 import { createSponsorBody } from './sponsor.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';

@@ -6,13 +6,12 @@ import { inChunks } from '#src/database/in-chunks.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { lockForChange } from '#src/voting-events/guard-change.ts';
+import { type BulkChange, lockForChange, requireOwn } from '#src/voting-events/guard-change.ts';
 import { lifeRefusal, phaseAt, requirePhase, statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
-import { requireVoters } from './reject-voters.ts';
-import { findVoter, hasBallot, removeDeletedVoters, updateVoters } from './repository.ts';
+import { findVoter, hasBallot, listVotersByIds, removeDeletedVoters, updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
 import type { VoterDeps } from './take-rows.ts';
 import type { Voter } from './voter.ts';
@@ -56,19 +55,14 @@ export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: O
 }
 
 /** Deletes voters, all or none. @throws ApiError as `deleteVoter` for any of them; 422 naming each unknown ID */
-export async function deleteVoters(
-  tx: Transaction,
-  deps: VoterDeps,
-  organizer: Organizer,
-  ids: readonly string[],
-): Promise<number> {
+export const deleteVoters: BulkChange<VoterDeps> = async (tx, deps, organizer, ids) => {
   const event = await lockForChange(tx, organizer.event.id);
-  const rows = await requireVoters(tx, event.id, ids);
+  const rows = requireOwn('voter', ids, await listVotersByIds(tx, event.id, ids));
   await takeOffRoll(tx, deps, event, rows);
   const before = { count: rows.length, voterIds: rows.map(({ id }) => id) };
   await recordChange(tx, deps, changeBy(organizer, 'voters.deleted', event.id, { before }));
   return rows.length;
-}
+};
 
 /** Marks voters as deleted, or erases them after the final result, and sends the webhook. Call with the event locked. */
 async function takeOffRoll(

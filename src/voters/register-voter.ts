@@ -1,15 +1,16 @@
 import { Resolver } from 'node:dns/promises';
 import type { z } from 'zod';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
-import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
+import { groupIssues } from '#src/ballot-definition/record-ballot-change.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { type Issue, validationError } from '#src/platform/errors.ts';
+import type { Issue } from '#src/platform/errors.ts';
 import { elsewhere } from '#src/platform/turns.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
+import { requireNoIssues } from '#src/voting-events/guard-change.ts';
 import { lifeRefusal, statusAt } from '#src/voting-events/lifecycle.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -17,6 +18,7 @@ import { MAIL_REGISTRATION } from './mail-registration.ts';
 import { storeVoter } from './repository.ts';
 import { addVoters, singleField, takeRoomForVoters, type VoterDeps } from './take-rows.ts';
 import type { registerVoterBody, Voter } from './voter.ts';
+import { identityIssues } from './voter-identity.ts';
 
 export type DomainCheck = (address: string) => Promise<boolean>;
 
@@ -61,17 +63,15 @@ export async function registrationIssues(
   { voterId, email, groupId }: SoundParts<z.output<typeof registerVoterBody>>,
   isFaulty: IsFaulty,
 ): Promise<Issue[]> {
-  const [groupIds, takesMail] = await Promise.all([
-    groupId === undefined ? undefined : listGroupIds(deps.db, event.id),
+  const [ofGroup, takesMail] = await Promise.all([
+    groupIssues(deps.db, event.id, groupId),
     email === undefined || deps.domainCheck(email),
   ]);
-  const issues: Issue[] = [];
-  if (event.requireVoterId && voterId === undefined && !isFaulty('voterId'))
-    issues.push({ field: 'voterId', message: 'is required: this event requires voter IDs' });
-  if (groupId !== undefined && groupIds?.has(groupId) !== true)
-    issues.push({ field: 'groupId', message: 'is not a group of this event' });
-  if (!takesMail) issues.push({ field: 'email', message: 'has a domain that does not accept mail' });
-  return issues;
+  return [
+    ...identityIssues(event, { voterId, email }, isFaulty),
+    ...ofGroup,
+    ...(takesMail ? [] : [{ field: 'email', message: 'has a domain that does not accept mail' }]),
+  ];
 }
 
 /** @throws ApiError 422 for an unknown group, a missing voter ID, or an address whose domain accepts no mail */
@@ -80,8 +80,7 @@ export async function checkRegistration(
   { event }: VoteCaller,
   body: z.output<typeof registerVoterBody>,
 ): Promise<void> {
-  const issues = await registrationIssues(deps, event, body, NOTHING_FAULTY);
-  if (issues.length > 0) throw validationError(issues);
+  requireNoIssues(await registrationIssues(deps, event, body, NOTHING_FAULTY));
 }
 
 /**

@@ -1,40 +1,24 @@
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
-import type { Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { validationError } from '#src/platform/errors.ts';
-import type { Organizer } from '#src/voting-events/access.ts';
-import { lockForChange, strangerIssues } from '#src/voting-events/guard-change.ts';
+import { type BulkChange, lockForChange, requireOwn } from '#src/voting-events/guard-change.ts';
 import { requirePhase, statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges } from '#src/voting-events/repository.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { listVotersByIds, storeStandings, updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
 import type { VoterDeps } from './take-rows.ts';
-import { type Voter, viewVoter } from './voter.ts';
+import { viewVoter } from './voter.ts';
 import { endKeys } from './voter-key.ts';
 import { isChangeable, nextGeneration, renewedTag } from './voter-tag.ts';
 
-/** @throws ApiError 422 naming each ID that is not a voter of the event */
-export async function requireVoters(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Voter[]> {
-  const rows = await listVotersByIds(tx, eventId, ids);
-  const issues = strangerIssues('voter', ids, rows);
-  if (issues.length > 0) throw validationError(issues);
-  return rows;
-}
-
 /**
  * Rejects voters, all or none, by the rules of a single change of status. Skips voters that are already rejected.
- * @returns how many were rejected now
  * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots` if a voter has voted, `event_closed`
  */
-export async function rejectVoters(
-  tx: Transaction,
-  deps: VoterDeps,
-  organizer: Organizer,
-  ids: readonly string[],
-): Promise<number> {
+export const rejectVoters: BulkChange<VoterDeps> = async (tx, deps, organizer, ids) => {
   const event = await lockForChange(tx, organizer.event.id);
-  const rows = (await requireVoters(tx, event.id, ids)).filter(({ status }) => status !== 'rejected');
+  const named = requireOwn('voter', ids, await listVotersByIds(tx, event.id, ids));
+  const rows = named.filter(({ status }) => status !== 'rejected');
   if (rows.length === 0) return 0;
   await requirePhase('change_standing', event, event.lockedAt, async () => rows.some(({ hasVoted }) => hasVoted));
   const changed = rows.map(({ id }) => id);
@@ -58,4 +42,4 @@ export async function rejectVoters(
   const after = { count: rows.length, voterIds: changed };
   await recordChange(tx, deps, changeBy(organizer, 'voters.rejected', event.id, { after }));
   return rows.length;
-}
+};

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { changeBy, differenceOf } from '#src/accounts/changes.ts';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
-import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
+import { groupIssues } from '#src/ballot-definition/record-ballot-change.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -9,11 +9,11 @@ import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { type Issue, orNotFound, validationError } from '#src/platform/errors.ts';
+import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
-import { changedFields, lockForChange } from '#src/voting-events/guard-change.ts';
+import { changedFields, lockForChange, requireNoIssues } from '#src/voting-events/guard-change.ts';
 import { type LifeAction, requirePhase, statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges, findEventById, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -52,8 +52,7 @@ async function changeIssues(
   const keepsIdentity = changed.email === undefined && changed.voterId === undefined;
   const named = { email: email ?? undefined, voterId: voterId ?? undefined };
   const issues = keepsIdentity ? [] : identityIssues(event, named, isFaulty);
-  if (changed.groupId != null && !(await listGroupIds(executor, event.id)).has(changed.groupId))
-    issues.push({ field: 'groupId', message: 'is not a group of this event' });
+  issues.push(...(await groupIssues(executor, event.id, changed.groupId)));
   if (changed.status === 'pending') issues.push({ field: 'status', message: 'must be approved or rejected' });
   return issues;
 }
@@ -115,8 +114,7 @@ export async function updateVoter(
   const event = await lockForChange(tx, organizer.event.id);
   const before = orNotFound(await findVoter(tx, event.id, id));
   const changed: Changed = changedOf(body, before);
-  const issues = await changeIssues(tx, event, before, changed, NOTHING_FAULTY);
-  if (issues.length > 0) throw validationError(issues);
+  requireNoIssues(await changeIssues(tx, event, before, changed, NOTHING_FAULTY));
   if (Object.keys(changed).length === 0) return before;
   await guardVoter(tx, event, before, changed);
   if (event.type === 'election') await deps.ballotKeys.requirePlaces();

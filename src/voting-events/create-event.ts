@@ -7,7 +7,7 @@ import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
-import { type Issue, validationError } from '#src/platform/errors.ts';
+import type { Issue } from '#src/platform/errors.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import {
@@ -20,6 +20,7 @@ import {
 } from './change-fields.ts';
 import type { createEventBody } from './event-body.ts';
 import { pageIssues } from './event-mail.ts';
+import { requireNoIssues } from './guard-change.ts';
 import { priceIssues, requirePricing } from './pricing.ts';
 import { scheduleClosing, schedulePublishing } from './publish-status.ts';
 import type { RehearsalDeps } from './rehearsal.ts';
@@ -132,8 +133,7 @@ export async function createEvent(
   const row = { ...made, ...columnsOf(withDefaults(body)) } as NewEventRow;
   const plan = deps.plans[caller.plan as keyof Plans];
   requirePricing(plan, body.payments ?? {});
-  const issues = await creationIssues(tx, deps, caller, body, nowMs, NOTHING_FAULTY);
-  if (issues.length > 0) throw validationError(issues);
+  requireNoIssues(await creationIssues(tx, deps, caller, body, nowMs, NOTHING_FAULTY));
   const event = await insertEvent(tx, deps.secrets, {
     ...row,
     ...(await deps.ballotKeys.prepare(tx, undefined, { id, type: row.type, startsAt: row.startsAt ?? null })),

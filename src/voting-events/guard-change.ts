@@ -1,7 +1,8 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Transaction } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { type Issue, orNotFound } from '#src/platform/errors.ts';
+import { type Issue, orNotFound, validationError } from '#src/platform/errors.ts';
+import type { Organizer } from './access.ts';
 import { type LifeAction, requirePhase, wasOpened } from './lifecycle.ts';
 import { type MissingPart, missingForOpening, type OpeningFacts } from './opening.ts';
 import { hasBallots, keepOpening, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
@@ -17,6 +18,16 @@ export async function guardChange(tx: Transaction, event: LockedEvent, action: L
   await requirePhase(action, event, event.lockedAt, () => hasBallots(tx, event.id));
 }
 
+/** @throws ApiError 422 with the issues of a request, if there are any */
+export function requireNoIssues(issues: readonly Issue[]): void {
+  if (issues.length > 0) throw validationError(issues);
+}
+
+/** Changes the rows with these IDs, all or none. @returns how many it changed */
+export type BulkChange<Needs> = (
+  ...of: [tx: Transaction, deps: Needs, organizer: Organizer, ids: readonly string[]]
+) => Promise<number>;
+
 /** An issue for each ID in a bulk change that names no row of the event. */
 export function strangerIssues(
   kind: 'voter' | 'candidate',
@@ -29,6 +40,16 @@ export function strangerIssues(
       ? []
       : [{ field: `${kind}Ids[${index}]`, message: `is not a ${kind} of this event` }],
   );
+}
+
+/** The rows that a bulk change names. @throws ApiError 422 with the issues of `strangerIssues` */
+export function requireOwn<Row extends { readonly id: string }>(
+  kind: 'voter' | 'candidate',
+  ids: readonly string[],
+  rows: readonly Row[],
+): readonly Row[] {
+  requireNoIssues(strangerIssues(kind, ids, rows));
+  return rows;
 }
 
 /** The fields of an update that differ from the stored values: clients may send back unchanged fields. */

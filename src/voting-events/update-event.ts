@@ -18,7 +18,7 @@ import {
 import { type EventDeps, isEmbedded } from './create-event.ts';
 import type { EventFields, updateEventBody } from './event-body.ts';
 import { pageIssues } from './event-mail.ts';
-import { changedFields, guardChange } from './guard-change.ts';
+import { changedFields, guardChange, requireNoIssues } from './guard-change.ts';
 import {
   closeTime,
   isFinalAt,
@@ -81,8 +81,7 @@ export async function updateVotingEvent(
   const changed = changedFields(columns, before);
   // Checks changed prices only: an unchanged price may stay even if plan and business no longer permit it.
   requirePricing(plan, changed);
-  const issues = await changeIssues(tx, deps, before, nowMs, body, NOTHING_FAULTY);
-  if (issues.length > 0) throw validationError(issues);
+  requireNoIssues(await changeIssues(tx, deps, before, nowMs, body, NOTHING_FAULTY));
   // Printed invitations contain the event's code: only the owner may change the code, not an invited account.
   if (changed.code !== undefined && organizer.role !== 'owner')
     throw refuse('owner_changes_code', { required: 'owner', granted: organizer.role });
