@@ -83,10 +83,7 @@ const NOT_AUDITED = new Set([
   'tag',
 ]);
 
-export function differenceOf(
-  before: object,
-  after: object,
-): { before: Record<string, unknown>; after: Record<string, unknown> } {
+export function differenceOf(before: object, after: object) {
   const states = { before: new Map(Object.entries(before)), after: new Map(Object.entries(after)) };
   const names = [...states.after.keys()].filter(
     (name) =>
@@ -103,21 +100,6 @@ interface ChangeFilter extends TimeWindow {
   readonly action?: string | undefined;
   readonly resource?: string | undefined;
   readonly keyId?: string | undefined;
-}
-
-export interface RecordedChange {
-  readonly id: string;
-  readonly votingEventId: string | null;
-  readonly keyId: string | null;
-  readonly keyName: string | null;
-  readonly keyHint: string | null;
-  readonly accountId: string | null;
-  readonly accountName: string | null;
-  readonly action: string;
-  readonly resource: string;
-  readonly before: Record<string, unknown> | null;
-  readonly after: Record<string, unknown> | null;
-  readonly createdAt: number;
 }
 
 const columnsOf = (entry: typeof auditEntries | ReturnType<typeof newestOf>) => ({
@@ -138,12 +120,7 @@ const newestOf = (executor: Executor, inWindow: SQL | undefined) =>
     .as('newest');
 
 /** Changes of an event after a given change, oldest first. @param after ID of the given change; empty to begin with the first */
-export async function listChangesAfter(
-  executor: Executor,
-  eventId: string,
-  after: string,
-  limit: number,
-): Promise<RecordedChange[]> {
+export async function listChangesAfter(executor: Executor, eventId: string, after: string, limit: number) {
   return executor
     .select(columnsOf(auditEntries))
     .from(auditEntries)
@@ -153,6 +130,8 @@ export async function listChangesAfter(
     .orderBy(asc(auditEntries.id))
     .limit(limit);
 }
+
+export type RecordedChange = Awaited<ReturnType<typeof listChangesAfter>>[number];
 
 /** Changes of an event, newest first. */
 export async function listChanges(

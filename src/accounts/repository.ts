@@ -107,17 +107,11 @@ export const taggedApiKeys: TaggedRows = {
   },
 };
 
-interface AccountView {
-  readonly id: string;
-  readonly name: string;
-  readonly plan: PlanName;
-}
-
 export async function createAccount(
   executor: Executor,
   deps: { readonly ids: Ids; readonly clock: Clock },
   input: { readonly name: string; readonly plan: PlanName; readonly contactEmail?: string },
-): Promise<AccountView> {
+): Promise<Pick<AccountRow, 'id' | 'name' | 'plan'>> {
   const id = deps.ids.sortable('acc');
   const { name, plan, contactEmail = null } = input;
   await executor.insert(accounts).values({ id, name, plan, contactEmail, createdAt: deps.clock.now() });

@@ -1,13 +1,16 @@
 import { and, asc, eq, inArray, isNull, sql, type Table } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Pool } from 'pg';
+import type { z } from 'zod';
 import { type Executor, firstOf, isTrue, runNamed, type Transaction, valuesOf } from '#src/database/client.ts';
 import { rowOfJson } from '#src/database/columns.ts';
 import { holdsText } from '#src/database/search.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { listCandidatesQuery } from './candidate.ts';
+import type { listPositionsQuery } from './position.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
-import type { Candidate, CandidateStatus, Group, Position, Sponsor, VotingMethod } from './types.ts';
+import type { Candidate, Group, Position, Sponsor } from './types.ts';
 
 type NewCandidate = typeof candidates.$inferInsert;
 
@@ -57,16 +60,10 @@ export function findCandidateOfPayment(executor: Executor, eventId: string, atte
   return firstOf(executor.select().from(candidates).where(ofPayment));
 }
 
-interface PositionFilter {
-  readonly search?: string | undefined;
-  readonly votingMethod?: VotingMethod | undefined;
-  readonly groupId?: string | undefined;
-}
-
 export async function listPositions(
   executor: Executor,
   eventId: string,
-  filter: PositionFilter = {},
+  filter: z.output<typeof listPositionsQuery> = {},
 ): Promise<Position[]> {
   return executor
     .select()
@@ -83,12 +80,7 @@ export async function listPositions(
     .orderBy(asc(positions.sortOrder), asc(positions.id));
 }
 
-interface CandidateFilter {
-  readonly search?: string | undefined;
-  readonly positionId?: string | undefined;
-  readonly groupId?: string | undefined;
-  readonly status?: CandidateStatus | undefined;
-}
+type CandidateFilter = z.output<typeof listCandidatesQuery>;
 
 export async function listCandidates(
   executor: Executor,

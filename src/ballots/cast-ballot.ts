@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import type { z } from 'zod';
 import { requireFeature } from '#src/accounts/plans.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -130,10 +131,7 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
 
 type CastDeps = PrepareDeps & Pick<Deps, 'definitions' | 'ballots'>;
 
-interface CastAnswer {
-  readonly confirmationCode: string;
-  readonly votesCount: number;
-}
+type CastAnswer = z.output<typeof castResultView>;
 
 /** Verdict of `cast_ballots_together` if the encrypted weight or identity generation is not the voter's. Nothing was stored. */
 const OTHER_WEIGHT = 'other_weight';

@@ -148,8 +148,10 @@ export async function dropForgedParticipations(
   return forged.length;
 }
 
+type GroupTurnout = { groupId: string; voters: number; voted: number };
+
 /** The same as `readTurnoutByGroup`, from the verified rows. */
-export const turnoutByGroup = ({ byGroup }: CheckedRoll): { groupId: string; voters: number; voted: number }[] =>
+export const turnoutByGroup = ({ byGroup }: CheckedRoll): GroupTurnout[] =>
   [...byGroup]
     .filter(([, { heads }]) => heads >= SMALLEST_GROUP)
     .map(([groupId, { heads: voters, voted }]) => ({ groupId, voters, voted }))
@@ -159,11 +161,8 @@ export const turnoutByGroup = ({ byGroup }: CheckedRoll): { groupId: string; vot
 const SMALLEST_GROUP = 5;
 
 /** Approved voters of each group, and how many took part; smaller groups are left out. */
-export async function readTurnoutByGroup(
-  executor: Executor,
-  eventId: string,
-): Promise<{ groupId: string; voters: number; voted: number }[]> {
-  const { rows } = await executor.execute<{ groupId: string; voters: number; voted: number }>(sql`
+export async function readTurnoutByGroup(executor: Executor, eventId: string): Promise<GroupTurnout[]> {
+  const { rows } = await executor.execute<GroupTurnout>(sql`
     SELECT f.group_id AS "groupId", sum(f.heads) FILTER (WHERE f.status = 'approved')::int AS voters, sum(f.voted)::int AS voted
     FROM roll_figures f WHERE f.voting_event_id = ${eventId} AND f.group_id <> ''
     GROUP BY f.group_id HAVING sum(f.heads) FILTER (WHERE f.status = 'approved') >= ${SMALLEST_GROUP} ORDER BY f.group_id`);

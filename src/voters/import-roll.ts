@@ -24,11 +24,8 @@ const MAX_LISTED = 1_000;
 /** Rows per transaction of a partial import (completions 10.3). */
 const CHUNK_ROWS = 500;
 
-interface ImportedRoll {
-  readonly accepted: number;
-  readonly rejected: readonly RejectedRow[];
-  readonly rejectedCount: number;
-}
+type ImportProgress = Pick<typeof rollImports.$inferSelect, 'rowsDone' | 'accepted' | 'rejected' | 'rejectedCount'>;
+type ImportedRoll = Omit<ImportProgress, 'rowsDone'>;
 
 type ReadRow = { readonly index: number } & ({ readonly input: VoterInput } | { readonly rejected: RejectedRow });
 
@@ -150,10 +147,6 @@ export async function importPart(
     if (answer !== undefined) return answer;
     progress = next;
   }
-}
-
-interface ImportProgress extends ImportedRoll {
-  readonly rowsDone: number;
 }
 
 const NOTHING_DONE: ImportProgress = { rowsDone: 0, accepted: 0, rejected: [], rejectedCount: 0 };

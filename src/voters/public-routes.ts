@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Hono } from 'hono';
+import type { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { created, ok } from '#src/http/answer.ts';
 import { change, claimFirst, takeIdempotencyKey } from '#src/http/answer-once.ts';
@@ -38,12 +39,7 @@ const MAX_PAUSE_MS = 2_000;
 export async function checkVoter(
   deps: Pick<Deps, 'db' | 'secrets' | 'log'>,
   { caller, event, isForged }: VoteCaller,
-  sent: {
-    readonly voterKey?: string | undefined;
-    readonly visitorId?: string | undefined;
-    readonly voterId?: string | undefined;
-    readonly email?: string | undefined;
-  },
+  sent: Partial<z.output<typeof checkElectionBody> & z.output<typeof checkPollBody>>,
   /** Waits without holding a request slot, so that delaying a guesser blocks no other request. */
   rest: (pause: Promise<void>) => Promise<void>,
 ): Promise<{ readonly eligible: true } | { readonly eligible: false; readonly reason: string }> {

@@ -16,7 +16,7 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { findVoter, findVoterByIdentity } from './repository.ts';
 import { SEND_VOTER_KEY, voterKeyMail } from './send-voter-key.ts';
 import type { VoterDeps } from './take-rows.ts';
-import type { mailVoterKeyBody, requestVoterKeyBody } from './voter.ts';
+import type { keyRequestView, mailVoterKeyBody, requestVoterKeyBody } from './voter.ts';
 import { type Identity, identityHash, identityIssues, identityOf } from './voter-identity.ts';
 import { countKeyRequest } from './voter-key.ts';
 
@@ -78,11 +78,6 @@ async function inventMask(executor: Executor, secrets: Secrets, eventId: string,
   return writeMask({ name, domain, ending });
 }
 
-interface KeyRequestResult {
-  readonly sent: true;
-  readonly maskedEmail: string;
-}
-
 function requireIdentity(event: VotingEvent, body: z.output<typeof requestVoterKeyBody>): Identity {
   const identity = identityOf(event, body);
   if (identity !== undefined) return identity;
@@ -95,7 +90,7 @@ export async function requestVoterKey(
   secrets: Secrets,
   { event }: VoteCaller,
   body: z.output<typeof requestVoterKeyBody>,
-): Promise<KeyRequestResult> {
+): Promise<z.output<typeof keyRequestView>> {
   const identity = requireIdentity(event, body);
   if (event.type === 'poll') throw refuse('not_an_election');
   await holdWorld(tx, event);

@@ -61,10 +61,7 @@ export function identityOf(event: VotingEvent, sent: SentIdentity): Identity | u
   return sent.voterId === undefined ? undefined : { kind: 'voter_id', key: sent.voterId };
 }
 
-interface SentIdentity {
-  readonly voterId?: string | undefined;
-  readonly email?: string | undefined;
-}
+type SentIdentity = Pick<z.output<typeof checkPollBody>, 'voterId' | 'email'>;
 
 /** Reports a missing identity in an election. @param isFaulty whether a field was sent with a wrong shape, and so is not missing */
 export function identityIssues(event: VotingEvent, sent: SentIdentity, isFaulty: IsFaulty): Issue[] {
@@ -90,10 +87,7 @@ export function identityHash(secrets: Secrets, eventId: string, identity: Identi
 }
 
 /** All identities of a participant of a poll; none may vote twice. Undefined if an identity that the poll requires is missing. */
-export function participantsOf(
-  event: VotingEvent,
-  sent: { readonly visitorId: string; readonly voterId?: string | undefined; readonly email?: string | undefined },
-): string[] | undefined {
+export function participantsOf(event: VotingEvent, sent: z.output<typeof checkPollBody>): string[] | undefined {
   const participants = [`v:${visitorKey(sent.visitorId)}`];
   if (event.saveVoterInfo) {
     if (sent.email === undefined) return undefined;
@@ -115,20 +109,14 @@ function callerHash(secrets: Secrets, eventId: string, apiKeyId: string): Buffer
   return secrets.mac('identity', `${eventId}\napi_key\n${apiKeyId}`).subarray(0, 16);
 }
 
-interface VoterVerdict {
-  /** `eligible`, or the reason why not. */
-  readonly verdict: string;
-  readonly groupId: string | null;
-}
-
-/** Judges a voter key in one statement: an unknown voter and a wrong key take the same path. */
+/** Judges a voter key in one statement: an unknown voter and a wrong key take the same path. `verdict`: `eligible`, or why not. */
 export async function verifyVoter(
   pool: Pool,
   secrets: Secrets,
   event: VotingEvent,
   identity: Identity,
   voterKey: string,
-): Promise<VoterVerdict> {
+): Promise<{ readonly verdict: string; readonly groupId: string | null }> {
   const [row] = await runNamed<{ verdict: string; group_id: string | null }>(
     pool,
     'verify_voter',
@@ -139,16 +127,10 @@ export async function verifyVoter(
   return { verdict: row.verdict, groupId: row.group_id };
 }
 
-interface WrongKeys {
-  /** Wrong keys for this identity within 15 minutes, this one included. */
-  readonly wrong: number;
-  /** For how long casts with a wrong key are refused; 0 below the limits. */
-  readonly retryAfterMs: number;
-}
-
 /**
  * Counts a wrong key for the identity that was sent and for the API key (completions 4.5). Only wrong keys are ever delayed: 80
  * bits cannot be guessed, and a lock-out would let attackers block voters by sending wrong keys.
+ * @returns wrong keys for the identity within 15 minutes, this one included, and how long casts with a wrong key are refused
  */
 export async function countWrongKey(
   pool: Pool,
@@ -156,7 +138,7 @@ export async function countWrongKey(
   eventId: string,
   identity: Identity,
   apiKeyId: string,
-): Promise<WrongKeys> {
+): Promise<{ readonly wrong: number; readonly retryAfterMs: number }> {
   const [row] = await runNamed<{ wrong: number; retry_after_ms: string }>(
     pool,
     'count_wrong_key',

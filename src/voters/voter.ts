@@ -47,15 +47,6 @@ export type BeforeRehearsal =
       readonly confirm_by: number | null;
     };
 
-/** A rejected row of an import, with its first issue. */
-export interface RejectedRow {
-  /** Index among the rows that were sent. */
-  readonly index: number;
-  /** Empty if the issue concerns the whole row. */
-  readonly field: string;
-  readonly message: string;
-}
-
 export const TAKEN = 'is already used by another voter of this event';
 
 const MAX_WEIGHT = 1_000_000_000;
@@ -217,6 +208,9 @@ export const importedRollView = z
       },
     ],
   });
+
+/** A rejected row of an import, with its first issue. `field` is empty if the issue concerns the whole row. */
+export type RejectedRow = z.output<typeof importedRollView>['rejected'][number];
 
 /** Views a voter read from the database: `disputed` marks an invalid tag until the result is final, when the row no longer matters. */
 export function viewStoredVoter(deps: Pick<Deps, 'secrets' | 'clock'>, event: VotingEvent, voter: Voter): VoterView {

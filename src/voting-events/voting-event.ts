@@ -8,12 +8,6 @@ import { missedStart, pollIdentityOf, publishedTime, secrecyOf, shownStatusAt, s
 import { missingPart } from './opening.ts';
 import type { votingEvents } from './tables.ts';
 
-/** An amount in the currency's smallest unit. */
-export interface Price {
-  readonly amountMinor: number;
-  readonly currency: string;
-}
-
 export const EVENT_TYPES = ['election', 'poll'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 const EVENT_STATUSES = ['draft', 'scheduled', 'open', 'closed'] as const;
@@ -38,6 +32,8 @@ const priceView = z.object({ amountMinor: z.int(), currency: z.string() }).meta(
   description: "An amount in the currency's smallest unit, and its lowercase ISO 4217 code.",
   examples: [{ amountMinor: 500, currency: 'usd' }],
 });
+
+export type Price = Readonly<z.output<typeof priceView>>;
 
 const eventType = z.enum(EVENT_TYPES);
 const eventStatus = z.enum(EVENT_STATUSES).meta({
