@@ -96,12 +96,9 @@ export class Authenticator {
     if (kept !== undefined && ageMs < HIT_MS) return kept.found;
     if ((this.#unknown.get(name) ?? 0) > nowMs) return undefined;
     // Concurrent requests with one key share a look-up, which counts once for `mayAsk`.
-    const asking = this.#asking.get(name);
-    if (asking !== undefined) return asking;
-    if (ageMs >= KNOWN_MS && !mayAsk()) return undefined;
-    const mine = this.#ask(hash, name, nowMs).finally(() => this.#asking.delete(name));
-    this.#asking.set(name, mine);
-    return mine;
+    if (!this.#asking.has(name) && ageMs >= KNOWN_MS && !mayAsk()) return undefined;
+    const ask = () => this.#ask(hash, name, nowMs).finally(() => this.#asking.delete(name));
+    return this.#asking.getOrInsertComputed(name, ask);
   }
 
   async #ask(hash: Buffer, name: string, nowMs: number): Promise<KeyWithAccount | undefined> {

@@ -85,11 +85,9 @@ export class BallotText {
   }
 
   #textOf(candidate: Candidate): string {
-    const known = this.#candidates.get(candidate);
-    if (known !== undefined) return known;
-    const text = JSON.stringify(viewBallotCandidate(candidate, this.#groups));
-    this.#candidates.set(candidate, text);
-    return text;
+    return this.#candidates.getOrInsertComputed(candidate, () =>
+      JSON.stringify(viewBallotCandidate(candidate, this.#groups)),
+    );
   }
 }
 
@@ -213,9 +211,7 @@ export class BallotCache {
   }
 
   #textOf(definition: BallotDefinition): BallotText {
-    const text = this.#texts.get(definition) ?? new BallotText(definition);
-    this.#texts.set(definition, text);
-    return text;
+    return this.#texts.getOrInsertComputed(definition, () => new BallotText(definition));
   }
 
   async #make(name: string, definition: BallotDefinition, order: string | undefined): Promise<CachedJson> {

@@ -22,9 +22,9 @@ function magnitudeOf(position: BallotPosition): number {
 const rooms = new WeakMap<BallotDefinition, number>();
 
 /** The size in bytes of the largest packed ballot of a definition. Election ballots are padded to it, so that sizes reveal nothing. */
-export function roomOf(definition: BallotDefinition): number {
-  const known = rooms.get(definition);
-  if (known !== undefined) return known;
+export const roomOf = (definition: BallotDefinition): number => rooms.getOrInsertComputed(definition, measure);
+
+function measure(definition: BallotDefinition): number {
   let room = 1;
   let entriesLeft = MAX_ENTRIES;
   const positions = definition.positions.map((position) => {
@@ -39,6 +39,5 @@ export function roomOf(definition: BallotDefinition): number {
     room += taken * bytes;
     entriesLeft -= taken;
   }
-  rooms.set(definition, room);
   return room;
 }

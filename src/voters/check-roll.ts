@@ -89,9 +89,7 @@ export function checkRoll(
     const roll = { heads: 0, weightMicro: 0n, voted: 0, byGroup };
     const partsOf = ({ groupId }: TaggedVoter): Turnout[] => {
       if (groupId === null) return [roll];
-      const group = byGroup.get(groupId) ?? { heads: 0, weightMicro: 0n, voted: 0 };
-      byGroup.set(groupId, group);
-      return [roll, group];
+      return [roll, byGroup.getOrInsertComputed(groupId, () => ({ heads: 0, weightMicro: 0n, voted: 0 }))];
     };
     let last = '';
     for await (const voter of taggedRoll(tx, event.id)) {

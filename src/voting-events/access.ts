@@ -191,13 +191,7 @@ function prepareStatements(db: Database) {
 
 const prepared = new WeakMap<Database, ReturnType<typeof prepareStatements>>();
 
-function statementsOf(db: Database): ReturnType<typeof prepareStatements> {
-  const kept = prepared.get(db);
-  if (kept !== undefined) return kept;
-  const fresh = prepareStatements(db);
-  prepared.set(db, fresh);
-  return fresh;
-}
+const statementsOf = (db: Database) => prepared.getOrInsertComputed(db, prepareStatements);
 
 /** The event with an ID or code, if the account owns it or accepted an invite to it (completions 2.2). */
 export async function findAccess(
@@ -344,8 +338,7 @@ export class EventCache {
     if (access === undefined || statusAt(access.event, nowMs) === 'draft' || changes !== this.#changes) return access;
     if (this.#kept.size >= MAX_KEPT) this.forgetAll();
     this.#kept.set(name, { access, readAt });
-    const names = this.#namesOf.get(access.event.id) ?? new Set();
-    this.#namesOf.set(access.event.id, names.add(name));
+    this.#namesOf.getOrInsertComputed(access.event.id, () => new Set()).add(name);
     return access;
   }
 }

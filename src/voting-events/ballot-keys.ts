@@ -96,11 +96,8 @@ export class BallotKeys {
     const missingSince = this.#missing.get(id);
     if (missingSince !== undefined && monotonicMs() < missingSince + LOOK_AGAIN_MS)
       throw refuse('ballot_key_unavailable');
-    const finding = this.#finding.get(id);
-    if (finding !== undefined) return finding;
-    const started = this.#look({ eventId, id }).finally(() => this.#finding.delete(id));
-    this.#finding.set(id, started);
-    return started;
+    const look = () => this.#look({ eventId, id }).finally(() => this.#finding.delete(id));
+    return this.#finding.getOrInsertComputed(id, look);
   }
 
   /** Whether the key can be read now, bypassing the cache. True for a poll, and for an event that has no key yet. */
