@@ -48,13 +48,9 @@ export async function revokeApiKey(tx: Transaction, id: string, nowMs: number): 
   return row;
 }
 
-export async function findKeyByHash(db: Database, hash: Buffer): Promise<KeyWithAccount | undefined> {
-  const [row] = await db
-    .select({ key: apiKeys, account: accounts })
-    .from(apiKeys)
-    .innerJoin(accounts, eq(accounts.id, apiKeys.accountId))
-    .where(eq(apiKeys.hash, hash));
-  return row;
+export function findKeyByHash(db: Database, hash: Buffer): Promise<KeyWithAccount | undefined> {
+  const keys = db.select({ key: apiKeys, account: accounts }).from(apiKeys);
+  return firstOf(keys.innerJoin(accounts, eq(accounts.id, apiKeys.accountId)).where(eq(apiKeys.hash, hash)));
 }
 
 /** Whether a key is neither revoked nor expired: checked before a download that was issued to the key is served. */

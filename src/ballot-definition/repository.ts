@@ -31,12 +31,9 @@ function rowsOf<Table extends EventTable>(table: Table) {
   const named = (eventId: string, id: string) => and(eq(table.votingEventId, eventId), eq(table.id, id));
   return {
     /** Undefined if there is no such row, or its deletion is queued. */
-    async find(executor: Executor, eventId: string, id: string): Promise<Row | undefined> {
-      const [row] = await executor
-        .select()
-        .from(plain)
-        .where(and(named(eventId, id), aliveIn(table)));
-      return row;
+    find(executor: Executor, eventId: string, id: string): Promise<Row | undefined> {
+      const alive = and(named(eventId, id), aliveIn(table));
+      return firstOf(executor.select().from(plain).where(alive));
     },
     /** @throws a unique violation if a group's name is taken (`groups_name`) */
     insert: async (tx: Transaction, row: Table['$inferInsert']): Promise<Row> =>

@@ -93,11 +93,7 @@ const isThere = async (tx: Transaction, eventId: string): Promise<boolean> =>
   (await tx.execute(sql`SELECT 1 FROM voting_events WHERE id = ${eventId}`)).rowCount === 1;
 
 /** The given ballots that are no longer in the queue, and whether each is in the box. */
-async function listLeft(
-  tx: Transaction,
-  eventId: string,
-  ballots: readonly (readonly [id: string, tag: Buffer])[],
-): Promise<{ readonly id: string; readonly sealed: boolean }[]> {
+async function listLeft(tx: Transaction, eventId: string, ballots: readonly (readonly [id: string, tag: Buffer])[]) {
   const ids = ballots.map(([id]) => id);
   const tags = ballots.map(([, tag]) => tag);
   const { rows } = await tx.execute<{ id: string; sealed: boolean }>(sql`

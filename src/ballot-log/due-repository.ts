@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { Executor } from '#src/database/client.ts';
+import { type Executor, readNumber } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { hasApproved } from '#src/voters/check-roll.ts';
 import { lifeOf } from '#src/voting-events/lifecycle.ts';
@@ -60,11 +60,10 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
 
 /** How many milliseconds the oldest overdue close of a log is late; 0 if none is overdue. */
 export async function readCloseDue(executor: Executor): Promise<number> {
-  const { rows } = await executor.execute<{ ms: string }>(sql`
-    SELECT coalesce(now_ms() - min(event_final_at(e.ends_at, e.closed_at, e.rehearsal_since)), 0)::text AS ms
+  const late = sql`SELECT now_ms() - min(event_final_at(e.ends_at, e.closed_at, e.rehearsal_since))
     FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
-    WHERE e.deleted_at IS NULL AND ${FINAL} AND ${NOT_CLOSED}`);
-  return Number(rows[0]?.ms ?? 0);
+    WHERE e.deleted_at IS NULL AND ${FINAL} AND ${NOT_CLOSED}`;
+  return readNumber(executor, late);
 }
 
 /** Logs with a checkpoint since a time; all logs for 0. Leaves out rehearsals. */

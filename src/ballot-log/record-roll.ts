@@ -14,10 +14,7 @@ async function sumVoters(executor: Executor, source: SQL) {
 }
 
 /** Numbers of manual changes of the roll since the opening, from the event's row: a cached definition may be older. */
-export async function readRollChanges(
-  executor: Executor,
-  eventId: string,
-): Promise<{ readonly identityChanges: number; readonly rollChanges: number }> {
+export async function readRollChanges(executor: Executor, eventId: string) {
   const { rows } = await executor.execute<{ identityChanges: number; rollChanges: number }>(sql`
     SELECT identity_changes AS "identityChanges", roll_changes AS "rollChanges" FROM voting_events WHERE id = ${eventId}`);
   return rows[0] ?? { identityChanges: 0, rollChanges: 0 };

@@ -1,6 +1,6 @@
-import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, gte, lt, lte, sql } from 'drizzle-orm';
 import { type BallotToSeal, findSealedLeaf, type RowOf, WEIGHT_OF_BLOCK, withWeight } from '#src/ballots/box.ts';
-import { type Executor, isTrue, readNumber, type Transaction } from '#src/database/client.ts';
+import { type Executor, firstOf, isTrue, readNumber, type Transaction } from '#src/database/client.ts';
 import { CompactRange } from './merkle-tree.ts';
 import { ballotLogs, logCheckpoints, logLeaves } from './tables.ts';
 
@@ -67,27 +67,20 @@ export type StoredCheckpoint = Readonly<Pick<typeof logCheckpoints.$inferSelect,
 const checkpointColumns = { size: logCheckpoints.size, rootHash: logCheckpoints.rootHash, note: logCheckpoints.note };
 
 /** The newest checkpoint, with the last note signed at its size: the note is renewed when more ballots are confirmed. */
-export async function findLastCheckpoint(executor: Executor, eventId: string): Promise<StoredCheckpoint | undefined> {
-  const [row] = await executor
-    .select({ ...checkpointColumns, note: ballotLogs.note })
-    .from(logCheckpoints)
-    .innerJoin(ballotLogs, eq(ballotLogs.votingEventId, logCheckpoints.votingEventId))
-    .where(eq(logCheckpoints.votingEventId, eventId))
-    .orderBy(desc(logCheckpoints.size))
-    .limit(1);
-  return row;
-}
+export const findLastCheckpoint = (executor: Executor, eventId: string): Promise<StoredCheckpoint | undefined> =>
+  firstOf(
+    executor
+      .select({ ...checkpointColumns, note: ballotLogs.note })
+      .from(logCheckpoints)
+      .innerJoin(ballotLogs, eq(ballotLogs.votingEventId, logCheckpoints.votingEventId))
+      .where(eq(logCheckpoints.votingEventId, eventId))
+      .orderBy(desc(logCheckpoints.size))
+      .limit(1),
+  );
 
-export async function findCheckpointAt(
-  executor: Executor,
-  eventId: string,
-  size: number,
-): Promise<StoredCheckpoint | undefined> {
-  const [row] = await executor
-    .select(checkpointColumns)
-    .from(logCheckpoints)
-    .where(and(eq(logCheckpoints.votingEventId, eventId), eq(logCheckpoints.size, size)));
-  return row;
+export function findCheckpointAt(executor: Executor, eventId: string, size: number) {
+  const at = and(eq(logCheckpoints.votingEventId, eventId), eq(logCheckpoints.size, size));
+  return firstOf(executor.select(checkpointColumns).from(logCheckpoints).where(at));
 }
 
 /** Checkpoints of sizes above `from` and up to `to`, in order. */
@@ -100,13 +93,7 @@ export async function listCheckpoints(
   return executor
     .select(checkpointColumns)
     .from(logCheckpoints)
-    .where(
-      and(
-        eq(logCheckpoints.votingEventId, eventId),
-        gte(logCheckpoints.size, from + 1),
-        lt(logCheckpoints.size, to + 1),
-      ),
-    )
+    .where(and(eq(logCheckpoints.votingEventId, eventId), gt(logCheckpoints.size, from), lte(logCheckpoints.size, to)))
     .orderBy(asc(logCheckpoints.size));
 }
 

@@ -1,6 +1,6 @@
 import { and, asc, type ColumnBaseConfig, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { type CompactRange, hashLeaf, type TreeNode } from './merkle-tree.ts';
 import { readLeaves } from './repository.ts';
 import { logTiles } from './tables.ts';
@@ -32,11 +32,10 @@ export const tilesIn = (
   table: TileTable,
   own?: SQL,
 ): Pick<TreeReader, 'findTile' | 'readTileRoots'> => ({
-  async findTile(level, index) {
+  findTile(level, index) {
     const { hashes, root } = table;
     const at = and(own, eq(table.level, level), eq(table.tileIndex, index));
-    const [row] = await executor.select({ hashes, root }).from(table).where(at);
-    return row;
+    return firstOf(executor.select({ hashes, root }).from(table).where(at));
   },
   async readTileRoots(level, from, to) {
     const { tileIndex, root } = table;

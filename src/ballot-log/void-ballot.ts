@@ -29,11 +29,7 @@ export async function voidBallot(tx: Transaction, eventId: string, codeTag: Buff
 }
 
 /** Void ballots that have their own leaf, but no `void` leaf yet. */
-export async function listVoidsToLog(
-  executor: Executor,
-  eventId: string,
-  limit: number,
-): Promise<{ codeTag: Buffer; leafIndex: number }[]> {
+export async function listVoidsToLog(executor: Executor, eventId: string, limit: number) {
   const { rows } = await executor.execute<{ codeTag: Buffer; leafIndex: number }>(sql`
     SELECT v.code_tag AS "codeTag", b.leaf_index::float8 AS "leafIndex" FROM voided_ballots v
     CROSS JOIN LATERAL find_sealed(v.voting_event_id, v.code_tag) AS b

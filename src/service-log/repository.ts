@@ -85,17 +85,10 @@ export async function listCosignatures(
 }
 
 /** The newest leaf of an event: its index, and the size of the event's log at that checkpoint. */
-export async function findLeafOf(
-  executor: Executor,
-  tag: Buffer,
-): Promise<{ readonly leafIndex: number; readonly size: number } | undefined> {
-  const [row] = await executor
-    .select({ leafIndex: serviceLogLeaves.leafIndex, size: serviceLogLeaves.size })
-    .from(serviceLogLeaves)
-    .where(eq(serviceLogLeaves.eventTag, tag))
-    .orderBy(desc(serviceLogLeaves.size))
-    .limit(1);
-  return row;
+export function findLeafOf(executor: Executor, tag: Buffer) {
+  const { leafIndex, size, eventTag } = serviceLogLeaves;
+  const leaves = executor.select({ leafIndex, size }).from(serviceLogLeaves).where(eq(eventTag, tag));
+  return firstOf(leaves.orderBy(desc(size)).limit(1));
 }
 
 export async function insertCosignature(
@@ -107,11 +100,7 @@ export async function insertCosignature(
 
 /** The size of the newest head that a witness has signed; 0 before the first. */
 export async function findLastCosigned(executor: Executor, witness: string): Promise<number> {
-  const [row] = await executor
-    .select({ size: serviceCosignatures.size })
-    .from(serviceCosignatures)
-    .where(eq(serviceCosignatures.witness, witness))
-    .orderBy(desc(serviceCosignatures.size))
-    .limit(1);
-  return row?.size ?? 0;
+  const { size, witness: signer } = serviceCosignatures;
+  const signed = executor.select({ size }).from(serviceCosignatures).where(eq(signer, witness));
+  return (await firstOf(signed.orderBy(desc(size)).limit(1)))?.size ?? 0;
 }

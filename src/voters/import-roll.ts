@@ -1,6 +1,6 @@
 import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { z } from 'zod';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Database, firstOf, inTransaction, type Transaction } from '#src/database/client.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
@@ -173,14 +173,9 @@ const named = (eventId: string, requestKeys: readonly Buffer[]) =>
   and(eq(rollImports.votingEventId, eventId), inArray(rollImports.requestKey, [...requestKeys]));
 
 /** Locks and returns the progress of an import that began under one of these request keys. */
-async function holdImport(
-  tx: Transaction,
-  eventId: string,
-  requestKeys: readonly Buffer[],
-): Promise<ImportProgress | undefined> {
+async function holdImport(tx: Transaction, eventId: string, requestKeys: readonly Buffer[]) {
   if (requestKeys.length === 0) return undefined;
-  const [row] = await tx.select().from(rollImports).where(named(eventId, requestKeys)).for('update');
-  return row;
+  return firstOf(tx.select().from(rollImports).where(named(eventId, requestKeys)).for('update'));
 }
 
 /** Stores a new import under its first request key, unless another process has just done so. */

@@ -1,6 +1,6 @@
 import { and, desc, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Executor, firstOf, type Transaction, valuesOf } from '#src/database/client.ts';
+import { type Executor, firstOf, readNumber, type Transaction } from '#src/database/client.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { cutNewest, MOST_ROWS, type Newest, windowFields } from '#src/http/cursor.ts';
@@ -197,21 +197,16 @@ export async function listNotifications(
   return cutNewest(rows, false);
 }
 
-export async function lockUnlisted(tx: Transaction, eventId: string, id: string): Promise<Notification | undefined> {
-  const [row] = await tx
-    .select()
-    .from(notifications)
-    .where(and(byId(eventId, id), isNull(notifications.listedAt)))
-    .for('update');
-  return row;
+export function lockUnlisted(tx: Transaction, eventId: string, id: string): Promise<Notification | undefined> {
+  const unlisted = and(byId(eventId, id), isNull(notifications.listedAt));
+  return firstOf(tx.select().from(notifications).where(unlisted).for('update'));
 }
 
 /** How many mails of a notification have no outcome yet; counts up to `most`. */
-export async function countWaitingMails(tx: Transaction, { votingEventId, id }: Notification, most: number) {
+export function countWaitingMails(tx: Transaction, { votingEventId, id }: Notification, most: number) {
   const waiting = sql`SELECT 1 FROM notification_mails m
     WHERE m.voting_event_id = ${votingEventId} AND m.notification_id = ${id} LIMIT ${most}`;
-  const [count = 0] = await valuesOf<number>(tx, sql`SELECT count(*)::int FROM (${waiting}) AS waiting`);
-  return count;
+  return readNumber(tx, sql`SELECT count(*) FROM (${waiting}) AS waiting`);
 }
 
 /**
@@ -268,11 +263,7 @@ export async function listNextVoters(
 export type MailEnd = 'sent' | 'failed' | 'skipped' | 'voted';
 
 export async function isWaitingMail(executor: Executor, { votingEventId, id }: Notification, voterId: string) {
-  const [row] = await executor
-    .select({ id: notificationMails.voterId })
-    .from(notificationMails)
-    .where(mailOf(votingEventId, id, voterId));
-  return row !== undefined;
+  return (await executor.$count(notificationMails, mailOf(votingEventId, id, voterId))) > 0;
 }
 
 const mailOf = (eventId: string, id: string, voterId: string) =>

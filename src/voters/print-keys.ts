@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { type Transaction, valuesOf } from '#src/database/client.ts';
+import { readNumber, type Transaction } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { LockedEvent } from '#src/voting-events/repository.ts';
 import { MAY_VOTE } from './notification.ts';
@@ -15,10 +15,8 @@ export type LetterAudience = (typeof LETTER_AUDIENCES)[number];
 const inAudience = (audience: LetterAudience): SQL =>
   audience === 'all' ? MAY_VOTE : sql`v.email IS NULL AND ${MAY_VOTE}`;
 
-export async function countLetters(tx: Transaction, eventId: string, audience: LetterAudience): Promise<number> {
-  const letters = sql`SELECT count(*)::int FROM voters v WHERE v.voting_event_id = ${eventId} AND ${inAudience(audience)}`;
-  return (await valuesOf<number>(tx, letters))[0] ?? 0;
-}
+export const countLetters = (tx: Transaction, eventId: string, audience: LetterAudience): Promise<number> =>
+  readNumber(tx, sql`SELECT count(*) FROM voters v WHERE v.voting_event_id = ${eventId} AND ${inAudience(audience)}`);
 
 interface Run {
   readonly id: string;

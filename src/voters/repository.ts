@@ -1,6 +1,6 @@
 import { and, asc, eq, getTableColumns, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { z } from 'zod';
-import { type Executor, isTrue, type Transaction, valuesOf } from '#src/database/client.ts';
+import { type Executor, firstOf, isTrue, readNumber, type Transaction, valuesOf } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import { voters } from './tables.ts';
@@ -56,20 +56,14 @@ async function listWhere(executor: Executor, eventId: string, condition: SQL): P
   return rows.map(toVoter);
 }
 
-export const findVoter = async (executor: Executor, eventId: string, id: string): Promise<Voter | undefined> =>
-  (await listWhere(executor, eventId, eq(voters.id, id)))[0];
+export const findVoter = (executor: Executor, eventId: string, id: string): Promise<Voter | undefined> =>
+  firstOf(listWhere(executor, eventId, eq(voters.id, id)));
 
 export const listVotersByIds = (executor: Executor, eventId: string, ids: readonly string[]): Promise<Voter[]> =>
   listWhere(executor, eventId, inArray(voters.id, [...ids]));
 
-export async function findVoterByIdentity(
-  executor: Executor,
-  eventId: string,
-  { kind, key }: Identity,
-): Promise<Voter | undefined> {
-  const [voter] = await listWhere(executor, eventId, eq(kind === 'email' ? voters.emailKey : voters.voterIdKey, key));
-  return voter;
-}
+export const findVoterByIdentity = (executor: Executor, eventId: string, { kind, key }: Identity) =>
+  firstOf(listWhere(executor, eventId, eq(kind === 'email' ? voters.emailKey : voters.voterIdKey, key)));
 
 /** Voters with their tags, in the order of their IDs. @param which an SQL condition on the voter `v` */
 export async function listTagged(
@@ -176,26 +170,21 @@ export const storeVoter = (tx: Transaction, eventId: string, id: string, changes
 /** Whether any of these voters has a ballot, pending or confirmed: it depends on the voter's weight and group. Call with the event locked. */
 export async function hasBallot(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<boolean> {
   const ids = sql`${sql.param([...voterIds])}::text[]`;
-  return isTrue(
-    tx,
-    sql`
+  const found = sql`
     SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId} AND participant = ANY (${ids})) OR
            EXISTS (SELECT 1 FROM participation WHERE voting_event_id = ${eventId} AND participant = ANY (${ids})) OR
-           EXISTS (SELECT 1 FROM voters WHERE voting_event_id = ${eventId} AND id = ANY (${ids}) AND source = 'poll')`,
-  );
+           EXISTS (SELECT 1 FROM voters WHERE voting_event_id = ${eventId} AND id = ANY (${ids}) AND source = 'poll')`;
+  return isTrue(tx, found);
 }
 
 /** Removes up to `maxRows` voters whose deletion was queued, and their keys. Idempotent. @returns how many */
 export async function removeDeletedVoters(tx: Transaction, eventId: string, maxRows: number): Promise<number> {
   // Waits for a job that may be rewriting the roll: the DELETE by ctid would miss rewritten rows.
   await holdEvent(tx, eventId);
-  const [count = 0] = await valuesOf<number>(
-    tx,
-    sql`
+  const removal = sql`
     WITH gone AS (DELETE FROM voters WHERE voting_event_id = ${eventId} AND ctid = ANY (ARRAY(
         SELECT ctid FROM voters WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL LIMIT ${maxRows})) RETURNING id),
       keys AS (DELETE FROM voter_keys k USING gone WHERE k.voting_event_id = ${eventId} AND k.voter_id = gone.id)
-    SELECT count(*)::int FROM gone`,
-  );
-  return count;
+    SELECT count(*) FROM gone`;
+  return readNumber(tx, removal);
 }

@@ -3,7 +3,7 @@ import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type PlanName, planLimit } from '#src/accounts/plans.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { binaryArray, type ElementType } from '#src/database/binary-array.ts';
-import { type Executor, type Transaction, valuesOf, violatedConstraint } from '#src/database/client.ts';
+import { type Executor, readNumber, type Transaction, valuesOf, violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
@@ -356,7 +356,7 @@ export async function requireRoomForVoters(
   plan: PlanName,
   count: number,
 ): Promise<void> {
-  const [present = 0] = await valuesOf<number>(executor, sql`SELECT organizer::int FROM voter_places(${eventId})`);
+  const present = await readNumber(executor, sql`SELECT organizer FROM voter_places(${eventId})`);
   const limit = plans[plan].votersPerEvent;
   if (present + count > limit) throw planLimit('voters_per_event', limit);
 }

@@ -1,6 +1,6 @@
 import { and, asc, eq, inArray, isNotNull, sql } from 'drizzle-orm';
 import type pg from 'pg';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -19,13 +19,9 @@ export async function insertKeyRow(
 }
 
 /** The row of a key; undefined once it is destroyed. */
-export async function findKeyRow(
-  executor: Executor,
-  name: KeyName,
-): Promise<{ readonly wrapped: string | null; readonly retiredAt: number | null } | undefined> {
+export function findKeyRow(executor: Executor, name: KeyName) {
   const columns = { wrapped: ballotKeys.wrapped, retiredAt: ballotKeys.retiredAt };
-  const [row] = await executor.select(columns).from(ballotKeys).where(named(name));
-  return row;
+  return firstOf(executor.select(columns).from(ballotKeys).where(named(name)));
 }
 
 const retiredRow = ({ eventId, id }: KeyName): DecidingRow => ['ballot_keys', eventId, id];
@@ -43,11 +39,7 @@ export async function retireKeys(tx: Transaction, secrets: Secrets, eventId: str
 }
 
 /** Keys that the service retired. Leaves out keys that SQL from outside marked, because destruction is final. */
-export async function listRetiredKeys(
-  executor: Executor,
-  secrets: Secrets,
-  eventId: string | undefined,
-): Promise<(KeyName & { readonly inFiles: boolean; readonly seenIn: readonly string[] })[]> {
+export async function listRetiredKeys(executor: Executor, secrets: Secrets, eventId: string | undefined) {
   const { votingEventId, id, seenIn, retiredAt, retiredTag: tag, wrapped } = ballotKeys;
   const rows = await executor
     .select({ eventId: votingEventId, id, seenIn, tag, inFiles: sql<boolean>`${wrapped} IS NULL` })

@@ -5,6 +5,7 @@ import {
   type Executor,
   firstOf,
   isTrue,
+  readNumber,
   type Transaction,
   valuesOf,
   violatedConstraint,
@@ -226,8 +227,8 @@ export const isRollBeingCopied = (executor: Executor, id: string): Promise<boole
   );
 
 /** Removes rows of a deleted event, its own row last. @returns how many: fewer than `maxRows` when all are gone */
-export const removeEventRows = async (executor: Executor, id: string, maxRows: number): Promise<number> =>
-  (await valuesOf<number>(executor, sql`SELECT delete_event_rows(${id}, ${maxRows})`))[0] ?? 0;
+export const removeEventRows = (executor: Executor, id: string, maxRows: number): Promise<number> =>
+  readNumber(executor, sql`SELECT delete_event_rows(${id}, ${maxRows})`);
 
 /** Whether a ballot was cast (pending, queued or in the box), a visitor has credits, or a payment for either was begun or made. */
 export const hasBallots = (executor: Executor, eventId: string): Promise<boolean> =>
