@@ -7,6 +7,7 @@ import {
   renewBallotDefinition,
   requireOwn,
 } from '#src/voting-events/guard-change.ts';
+import { aboutOf } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { viewCandidate } from './candidate.ts';
 import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
@@ -28,8 +29,7 @@ export const rejectCandidates: BulkChange<BallotChangeDeps> = async (tx, deps, o
   const nowMs = event.lockedAt;
   const after = await updateCandidates(tx, event.id, changed, { status: 'rejected', updatedAt: nowMs });
   await renewBallotDefinition(tx, event.id, nowMs);
-  const about = { accountId: event.accountId, votingEventId: event.id };
-  await publish(tx, deps, about, 'candidate.updated', after.map(viewCandidate));
+  await publish(tx, deps, aboutOf(event), 'candidate.updated', after.map(viewCandidate));
   const told = { after: { count: rows.length, candidateIds: changed } };
   await recordBallotChange(tx, deps, organizer, 'candidates.rejected', event.id, told);
   return rows.length;
@@ -47,9 +47,8 @@ export const deleteCandidates: BulkChange<BallotChangeDeps> = async (tx, deps, o
   await updateCandidates(tx, event.id, ids, { deletedAt });
   await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'candidates', eventId: event.id });
   await renewBallotDefinition(tx, event.id, deletedAt);
-  const about = { accountId: event.accountId, votingEventId: event.id };
   const gone = rows.map(({ id, name }) => ({ id, name }));
-  await publish(tx, deps, about, 'candidate.deleted', gone);
+  await publish(tx, deps, aboutOf(event), 'candidate.deleted', gone);
   const told = { before: { count: rows.length, candidateIds: gone.map(({ id }) => id) } };
   await recordBallotChange(tx, deps, organizer, 'candidates.deleted', event.id, told);
   return rows.length;

@@ -6,6 +6,7 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { aboutOf } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { viewCandidate } from './candidate.ts';
 import { type BallotChangeDeps, isStanding, recordBallotChange } from './record-ballot-change.ts';
@@ -68,9 +69,8 @@ export async function queueDeletion(
   id: string,
 ): Promise<ReturnType<typeof queued>> {
   const eventId = organizer.event.id;
-  const about = { accountId: organizer.event.accountId, votingEventId: eventId };
   const event = await lockForChange(tx, eventId);
-  const deletedAt = event.lockedAt;
+  const [about, deletedAt] = [aboutOf(event), event.lockedAt];
   const find = { positions: findPosition, candidates: findCandidate, groups: findGroup }[kind];
   const row = orNotFound(await find(tx, eventId, id));
   await requireUnused(tx, eventId, kind, id);

@@ -3,7 +3,7 @@ import type { Config } from '#src/config.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { type CompactRange, HASH_BYTES } from './merkle-tree.ts';
 import { countQueue, type LogHead } from './repository.ts';
@@ -118,16 +118,15 @@ export async function recordCheckpoint(
   frontier: CompactRange,
   confirmed: number,
 ): Promise<string> {
-  const { id: votingEventId, accountId, rehearsalSince } = event;
+  const { id: votingEventId, rehearsalSince } = event;
   const { size } = frontier;
   const rootHash = Buffer.from(frontier.root());
   const note = await renewNote(tx, deps, event, frontier, confirmed);
   await tx.insert(logCheckpoints).values({ votingEventId, size, rootHash, note, createdAt: await readNow(tx) });
   // The service's own log does not record checkpoints of a rehearsal, whose log is wiped.
   if (rehearsalSince === null) await tx.insert(checkpointQueue).values({ votingEventId, size });
-  const about = { accountId, votingEventId };
   const fact = { votingEventId, size, rootHash: rootHash.toString('base64'), checkpoint: note };
-  await publish(tx, deps, about, 'log.checkpoint', [fact]);
+  await publish(tx, deps, aboutOf(event), 'log.checkpoint', [fact]);
   return note;
 }
 

@@ -29,9 +29,11 @@ import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { COPY_RUNNING } from '#src/voting-events/opening.ts';
 import { findEventById, lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
-import { type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
+import { aboutOf, type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import { rollCopies, voters } from './tables.ts';
-import { insertVoters, newVoter, recordVoters, takeRoomForVoters, type VoterDeps } from './take-rows.ts';
+import { insertVoters, newVoter, recordCreation, takeRoomForVoters, type VoterDeps } from './take-rows.ts';
+import { viewVoter } from './voter.ts';
 import { isGenuine } from './voter-tag.ts';
 
 const copyEventBody = z.strictObject({
@@ -267,7 +269,8 @@ async function insertCopies(
   const ownerPlan = ((await findAccount(tx, event.accountId))?.plan ?? 'free') as PlanName;
   const author = { event, ownerPlan, caller: { keyId } };
   const created = rows.filter(({ id }) => inserted.has(id));
-  await recordVoters(tx, deps, author, created);
+  await publish(tx, deps, aboutOf(event), 'voter.created', created.map(viewVoter));
+  await recordCreation(tx, deps, author, created);
   await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer');
 }
 

@@ -7,10 +7,10 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { type BulkChange, lockForChange, requireOwn } from '#src/voting-events/guard-change.ts';
-import { lifeRefusal, phaseAt, requirePhase, statusAt } from '#src/voting-events/lifecycle.ts';
+import { lifeRefusal, phaseAt, requirePhase } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges, type LockedEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
+import { aboutOf } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import { findVoter, hasBallot, listVotersByIds, removeDeletedVoters, updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
 import type { VoterDeps } from './take-rows.ts';
@@ -84,18 +84,8 @@ async function takeOffRoll(
     await updateVoters(tx, event.id, ids, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
     await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
     // An erasure changes no figure of the roll and is not counted.
-    if (statusAt(event, event.lockedAt) === 'open')
-      await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
+    await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
   }
-  await publishDeleted(tx, deps, event, ids);
-}
-
-export async function publishDeleted(
-  tx: Transaction,
-  deps: RecordDeps,
-  { id, accountId }: Pick<VotingEvent, 'id' | 'accountId'>,
-  ids: readonly string[],
-): Promise<void> {
-  const facts = ids.map((voterId) => ({ id: voterId }));
-  await publish(tx, deps, { accountId, votingEventId: id }, 'voter.deleted', facts);
+  const facts = ids.map((id) => ({ id }));
+  await publish(tx, deps, aboutOf(event), 'voter.deleted', facts);
 }

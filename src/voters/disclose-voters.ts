@@ -4,6 +4,7 @@ import { type Database, inTransaction, type Transaction, valuesOf } from '#src/d
 import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
+import { aboutOf } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { listVotersByIds } from './repository.ts';
 import { viewVoter } from './voter.ts';
@@ -20,9 +21,8 @@ export function publishApprovedJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Jo
       await inTransaction(deps.db, async (tx) => {
         const event = await findEventById(tx, eventId);
         if (event === undefined) return;
-        const about = { accountId: event.accountId, votingEventId: eventId };
         const approved = await listVotersByIds(tx, eventId, voterIds);
-        await publish(tx, deps, about, 'voter.updated', approved.map(viewVoter));
+        await publish(tx, deps, aboutOf(event), 'voter.updated', approved.map(viewVoter));
       });
     },
   });

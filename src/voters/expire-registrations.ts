@@ -5,8 +5,9 @@ import { enqueue } from '#src/jobs/queue.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { publishDeleted, REMOVE_DELETED_VOTERS } from './delete-voter.ts';
+import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
+import { REMOVE_DELETED_VOTERS } from './delete-voter.ts';
 import { listEventsWithExpired, type Taken, takeExpired, takeRefused } from './registration-repository.ts';
 
 export type ExpiryDeps = Pick<Deps, 'db' | 'ids' | 'clock' | 'secrets' | 'log'>;
@@ -22,7 +23,8 @@ async function recordExpiry(
   for (const id of forged) await reportForged(deps, event.id, id);
   if (ids.length === 0) return;
   await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
-  await publishDeleted(tx, deps, event, ids);
+  const facts = ids.map((id) => ({ id }));
+  await publish(tx, deps, aboutOf(event), 'voter.deleted', facts);
   await recordChange(tx, deps, {
     accountId: event.accountId,
     votingEventId: event.id,

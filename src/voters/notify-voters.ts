@@ -9,7 +9,8 @@ import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import {
   countWaitingMails,
   endMail,
@@ -24,8 +25,8 @@ import {
   ONE_MORE_TRY,
 } from './notification.ts';
 import { findVoter, storeVoter } from './repository.ts';
-import { keyMail, publishMailFailure, type SendVoterKeyDeps } from './send-voter-key.ts';
-import type { Voter } from './voter.ts';
+import { keyMail, type SendVoterKeyDeps } from './send-voter-key.ts';
+import { type Voter, viewVoter } from './voter.ts';
 import { deleteVoterKey, hashStoredKey, insertVoterKey, makeVoterKey, noteBeforeRehearsal } from './voter-key.ts';
 import { mayBeMailed } from './voter-tag.ts';
 
@@ -178,7 +179,7 @@ async function endNotifiedMail(
       const voter = await findVoter(tx, notification.votingEventId, voterId);
       await showKeyMail(tx, notification.votingEventId, voterId, end);
       if (end === 'failed' && event !== undefined && voter !== undefined)
-        await publishMailFailure(tx, deps, event, { ...voter, keyStatus: end });
+        await publish(tx, deps, aboutOf(event), 'voter.mail_failed', [viewVoter({ ...voter, keyStatus: end })]);
     }
     await endMail(tx, notification, voterId, end, isTold(notification) && end !== 'sent');
   });

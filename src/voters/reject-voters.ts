@@ -1,8 +1,9 @@
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type BulkChange, lockForChange, requireOwn } from '#src/voting-events/guard-change.ts';
-import { requirePhase, statusAt } from '#src/voting-events/lifecycle.ts';
+import { requirePhase } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges } from '#src/voting-events/repository.ts';
+import { aboutOf } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { listVotersByIds, storeStandings, updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
@@ -34,11 +35,9 @@ export const rejectVoters: BulkChange<VoterDeps> = async (tx, deps, organizer, i
   const standings = changes.map(({ after }) => after);
   await storeStandings(tx, event.id, standings);
   await noteChanges(tx, deps.secrets, event, changes);
-  const status = statusAt(event, event.lockedAt);
-  if (status === 'open' || status === 'closed') await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
-  const about = { accountId: event.accountId, votingEventId: event.id };
+  await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
   const rejected = rows.map((row) => viewVoter({ ...row, ...change }));
-  await publish(tx, deps, about, 'voter.updated', rejected);
+  await publish(tx, deps, aboutOf(event), 'voter.updated', rejected);
   const after = { count: rows.length, voterIds: changed };
   await recordChange(tx, deps, changeBy(organizer, 'voters.rejected', event.id, { after }));
   return rows.length;

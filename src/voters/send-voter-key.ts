@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
-import { inPatientTransaction, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inPatientTransaction, inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
@@ -11,8 +11,8 @@ import { eventMail, voterPageUrl, votingTimes } from '#src/voting-events/event-m
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
+import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
 import { findVoter, storeVoter } from './repository.ts';
 import { type Voter, viewVoter } from './voter.ts';
@@ -179,19 +179,8 @@ async function recordOutcome(
     await noteBeforeRehearsal(tx, votingEventId, id);
     if (holdsKey) await storeVoter(tx, votingEventId, id, { keyStatus });
     if (isSent) return;
-    await publishMailFailure(tx, deps, event, holdsKey ? { ...voter, keyStatus } : voter);
+    // With the `keyStatus` of this mail, even if the voter has used a key: the message must not show who voted.
+    const failed = viewVoter(holdsKey ? { ...voter, keyStatus } : voter);
+    await publish(tx, deps, aboutOf(event), 'voter.mail_failed', [failed]);
   });
-}
-
-/**
- * Publishes that a mail to a voter failed, in the transaction that stores the failure.
- * @param voter with the `keyStatus` of this mail, even if the voter has used a key: the message must not show who voted
- */
-export async function publishMailFailure(
-  tx: Transaction,
-  deps: RecordDeps,
-  { accountId, id: votingEventId }: Pick<VotingEvent, 'accountId' | 'id'>,
-  voter: Voter,
-): Promise<void> {
-  await publish(tx, deps, { accountId, votingEventId }, 'voter.mail_failed', [viewVoter(voter)]);
 }

@@ -12,7 +12,7 @@ import { emailKey } from '#src/platform/email-address.ts';
 import { type Issue, notFound, validationError } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lifeRefusal } from '#src/voting-events/lifecycle.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import type { NewVoter } from './repository.ts';
 import { noteRoll } from './roll-sum.ts';
@@ -230,18 +230,8 @@ export async function addVoters(
   // Between the two statements, another request deleted the voter with the same identity.
   for (const row of missed.filter(isRight))
     row.issues.push({ field: row.emailKey === null ? 'voterId' : 'email', message: TAKEN });
-  await publishVoters(tx, deps, event, votersOf(sound));
+  await publish(tx, deps, aboutOf(event), 'voter.created', votersOf(sound).map(viewVoter));
   return judged;
-}
-
-async function publishVoters(
-  tx: Transaction,
-  deps: VoterDeps,
-  event: VotingEvent,
-  added: readonly Voter[],
-): Promise<void> {
-  const about = { accountId: event.accountId, votingEventId: event.id };
-  if (added.length > 0) await publish(tx, deps, about, 'voter.created', added.map(viewVoter));
 }
 
 export type VoterAuthor = Pick<Organizer, 'event' | 'ownerPlan'> & { readonly caller: { readonly keyId: string } };
@@ -283,26 +273,17 @@ export const createVoters = async (
   name: FieldName,
 ): Promise<Voter[]> => votersOf(await takeRows(tx, deps, author, inputs, { atomic: name }));
 
-async function recordCreation(
+/** Records new voters in the audit trail, if there are any. */
+export async function recordCreation(
   tx: Transaction,
   deps: VoterDeps,
   author: VoterAuthor,
   voters: readonly Voter[],
 ): Promise<void> {
+  if (voters.length === 0) return;
   const action = voters.length === 1 ? 'voter.created' : 'voters.created';
   const resource = voters[0]?.id ?? author.event.id;
   await recordChange(tx, deps, changeBy(author, action, resource, { after: summaryOf(voters) }));
-}
-
-export async function recordVoters(
-  tx: Transaction,
-  deps: VoterDeps,
-  author: VoterAuthor,
-  added: readonly Voter[],
-): Promise<void> {
-  if (added.length === 0) return;
-  await publishVoters(tx, deps, author.event, added);
-  await recordCreation(tx, deps, author, added);
 }
 
 /** For the audit record: the fields of a single voter; for several, their number and the first and last ID, which sort by creation. */

@@ -14,7 +14,7 @@ import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
 import { changedFields, lockForChange, requireNoIssues } from '#src/voting-events/guard-change.ts';
-import { type LifeAction, requirePhase, statusAt } from '#src/voting-events/lifecycle.ts';
+import { type LifeAction, requirePhase } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges, findEventById, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
@@ -90,19 +90,6 @@ function endsKeys(before: Voter, changed: Changed): boolean {
   );
 }
 
-async function noteAfterOpening(
-  tx: Transaction,
-  secrets: Secrets,
-  event: LockedEvent,
-  identity: boolean,
-  changed: Changed,
-): Promise<void> {
-  const status = statusAt(event, event.lockedAt);
-  if (status === 'draft' || status === 'scheduled') return;
-  const standing = changed.weight !== undefined || changed.groupId !== undefined || changed.status !== undefined;
-  await countRollChanges(tx, secrets, event, { identity: identity ? 1 : 0, roll: standing ? 1 : 0 });
-}
-
 /** @throws ApiError 404; 409 as `guardVoter`, or for a duplicate; 422, `plan_limit`; 500 `rows_disagree`, `ballot_key_unavailable` */
 export async function updateVoter(
   tx: Transaction,
@@ -143,7 +130,8 @@ export async function updateVoter(
   if (before.source === 'registration' && before.status === 'rejected' && after.status !== 'rejected')
     await takeRoomForVoters(tx, deps, event, organizer.ownerPlan, 'registration');
   if (changed.weight !== undefined) await requireCountableWeight(tx, event.id);
-  await noteAfterOpening(tx, deps.secrets, event, identity, changed);
+  const standing = changed.weight !== undefined || changed.groupId !== undefined || changed.status !== undefined;
+  await countRollChanges(tx, deps.secrets, event, { identity: Number(identity), roll: Number(standing) });
   if (changed.email !== undefined && before.email !== null)
     await mailOldAddress(tx, deps.secrets, event.id, id, before.email);
   await recordEvent(tx, deps, {

@@ -19,7 +19,7 @@ import {
   markAnnounced,
   markResultsAnnounced,
 } from './repository.ts';
-import { type VotingEvent, viewEvent } from './voting-event.ts';
+import { aboutOf, type VotingEvent, viewEvent } from './voting-event.ts';
 
 const payload = z.strictObject({ eventId: z.string() });
 const PUBLISH_STATUS = { name: 'announce_event_status', maxAttempts: 10, payload } as const;
@@ -93,7 +93,7 @@ async function noteMissedStart(deps: PublishDeps, eventId: string): Promise<void
     if (event?.missedStartAt == null) return;
     const marked = await markAnnounced(tx, eventId, 'not_opened');
     if (marked === undefined) return;
-    await publish(tx, deps, about(marked), 'voting_event.not_opened', [viewEvent(marked, event.lockedAt)]);
+    await publish(tx, deps, aboutOf(marked), 'voting_event.not_opened', [viewEvent(marked, event.lockedAt)]);
     await enqueue(tx, MAIL_NOT_OPENED, { eventId, missedStartAt: event.missedStartAt });
   });
 }
@@ -121,7 +121,7 @@ export async function publishStatus(
   const marked = await markAnnounced(tx, event.id, status);
   if (marked === undefined) return undefined;
   const type = status === 'open' ? 'voting_event.opened' : 'voting_event.closed';
-  await publish(tx, deps, about(event), type, [viewEvent(marked, nowMs)]);
+  await publish(tx, deps, aboutOf(event), type, [viewEvent(marked, nowMs)]);
   return marked;
 }
 
@@ -137,11 +137,9 @@ export async function publishResults(
   const marked = await markResultsAnnounced(tx, event.id);
   if (marked === undefined) return undefined;
   const { id, code, title } = event;
-  await publish(tx, deps, about(event), 'results.published', [{ votingEventId: id, code, title, publishedAt }]);
+  await publish(tx, deps, aboutOf(event), 'results.published', [{ votingEventId: id, code, title, publishedAt }]);
   return marked;
 }
-
-const about = ({ accountId, id }: VotingEvent) => ({ accountId, votingEventId: id });
 
 const PUBLISH_CLOSING = { name: 'announce_event_closing', maxAttempts: 10, payload: closing } as const;
 
@@ -172,7 +170,7 @@ export function publishClosingJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job
         const event = await holdEvent(tx, end.eventId);
         const nowMs = await readNow(tx);
         if (event === undefined || !isClosing(event, end.endsAt, nowMs)) return;
-        await publish(tx, deps, about(event), 'voting_event.closing', [viewEvent(event, nowMs)]);
+        await publish(tx, deps, aboutOf(event), 'voting_event.closing', [viewEvent(event, nowMs)]);
         await enqueue(tx, MAIL_CLOSING, end);
       }),
   });

@@ -18,7 +18,7 @@ import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { listEventsQuery } from './event-body.ts';
 import { type DECIDING_COLUMNS, isGenuineEvent, rowOfEvent, rowOfInvite, tagOfEvent, UNSET } from './event-tag.ts';
-import { lifeOf, missedStart } from './lifecycle.ts';
+import { lifeOf, missedStart, statusAt } from './lifecycle.ts';
 import { NO_POSITION, type OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { ShownStatus, VotingEvent } from './voting-event.ts';
@@ -405,7 +405,8 @@ export async function countRollChanges(
   event: LockedEvent,
   { identity = 0, roll = 0 }: { readonly identity?: number; readonly roll?: number },
 ): Promise<void> {
-  if (identity + roll === 0) return;
+  const status = statusAt(event, event.lockedAt);
+  if (identity + roll === 0 || status === 'draft' || status === 'scheduled') return;
   const identityChanges = event.identityChanges + identity;
   await noteInEvent(tx, secrets, event, { identityChanges, rollChanges: event.rollChanges + roll });
 }

@@ -300,6 +300,9 @@ export const settingsOf = (event: VotingEvent) => ({
   },
 });
 
+/** The event that a message of a webhook is about. */
+export const aboutOf = ({ accountId, id }: Pick<VotingEvent, 'accountId' | 'id'>) => ({ accountId, votingEventId: id });
+
 /** The organizer's shape of a voting event (completions 3). @param counted figures from other tables */
 export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = {}): VotingEventView {
   const status = shownStatusAt(event, nowMs);
