@@ -2,22 +2,14 @@ import { type IsFaulty, NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { Position, VotingMethod } from './types.ts';
 
-type MethodSettings = Pick<
-  Position,
-  | 'votingMethod'
-  | 'seats'
-  | 'minSelections'
-  | 'maxSelections'
-  | 'scoreMin'
-  | 'scoreMax'
-  | 'cumulativePointBudget'
-  | 'quadraticBaseCreditBudget'
-  | 'quadraticTopUp'
-  | 'rules'
-  | 'majorityRequired'
->;
+/** Settings that only some methods have. */
+const SETTINGS = [
+  ...(['scoreMin', 'scoreMax', 'cumulativePointBudget'] as const),
+  ...(['quadraticBaseCreditBudget', 'quadraticTopUp', 'rules', 'majorityRequired'] as const),
+] as const;
+type Setting = (typeof SETTINGS)[number];
 
-type Setting = Exclude<keyof MethodSettings, 'votingMethod' | 'seats' | 'minSelections' | 'maxSelections'>;
+type MethodSettings = Pick<Position, Setting | 'votingMethod' | 'seats' | 'minSelections' | 'maxSelections'>;
 
 interface MethodRule {
   readonly minSelections: number;
@@ -52,16 +44,6 @@ export const METHOD_RULES: Readonly<Record<VotingMethod, MethodRule>> = {
   ranked_choice: { minSelections: 1, maxSelections: null, single: false, settings: {} },
 };
 
-const SETTINGS: readonly Setting[] = [
-  'scoreMin',
-  'scoreMax',
-  'cumulativePointBudget',
-  'quadraticBaseCreditBudget',
-  'quadraticTopUp',
-  'rules',
-  'majorityRequired',
-];
-
 type GivenSettings = {
   readonly [Key in keyof Omit<MethodSettings, 'votingMethod'>]?: MethodSettings[Key] | undefined;
 };
@@ -69,20 +51,15 @@ type GivenSettings = {
 /** Settings that a method has and that may be null. */
 const OPTIONAL: ReadonlySet<Setting> = new Set(['quadraticTopUp', 'majorityRequired']);
 
-function refuseForeign(method: VotingMethod, given: GivenSettings): Issue[] {
+/** Settings that are given though the method does not have them, and settings that it needs and that are null. */
+function refuseUnfit(method: VotingMethod, given: GivenSettings): Issue[] {
   const own = METHOD_RULES[method].settings;
-  return SETTINGS.filter((name) => !(name in own) && given[name] != null).map((field) => ({
-    field,
-    message: `does not belong to the method ${method}`,
-  }));
-}
-
-function refuseMissing(method: VotingMethod, given: GivenSettings): Issue[] {
-  const own = METHOD_RULES[method].settings;
-  return SETTINGS.filter((name) => name in own && !OPTIONAL.has(name) && given[name] === null).map((field) => ({
-    field,
-    message: `is required for the method ${method}`,
-  }));
+  const foreign = SETTINGS.filter((name) => !(name in own) && given[name] != null);
+  const missing = SETTINGS.filter((name) => name in own && !OPTIONAL.has(name) && given[name] === null);
+  return [
+    ...foreign.map((field) => ({ field, message: `does not belong to the method ${method}` })),
+    ...missing.map((field) => ({ field, message: `is required for the method ${method}` })),
+  ];
 }
 
 function refuseBounds(settings: MethodSettings, isFaulty: IsFaulty): Issue[] {
@@ -107,11 +84,12 @@ export function settle(method: VotingMethod, given: GivenSettings, had: MethodSe
   const rule = METHOD_RULES[method];
   // A change of the method drops the settings of the old method.
   const base = had?.votingMethod === method ? had : undefined;
-  const pick = <Key extends Setting>(name: Key): MethodSettings[Key] => {
-    if (!(name in rule.settings)) return null as MethodSettings[Key];
-    if (given[name] !== undefined) return given[name] as MethodSettings[Key];
-    return (base === undefined ? rule.settings[name] : base[name]) as MethodSettings[Key];
+  const settingOf = (name: Setting): unknown => {
+    if (!(name in rule.settings)) return null;
+    if (given[name] !== undefined) return given[name];
+    return base === undefined ? rule.settings[name] : base[name];
   };
+  const settings = Object.fromEntries(SETTINGS.map((name) => [name, settingOf(name)])) as Pick<MethodSettings, Setting>;
   return {
     votingMethod: method,
     seats: given.seats ?? had?.seats ?? 1,
@@ -122,13 +100,7 @@ export function settle(method: VotingMethod, given: GivenSettings, had: MethodSe
         : base === undefined
           ? rule.maxSelections
           : base.maxSelections,
-    scoreMin: pick('scoreMin'),
-    scoreMax: pick('scoreMax'),
-    cumulativePointBudget: pick('cumulativePointBudget'),
-    quadraticBaseCreditBudget: pick('quadraticBaseCreditBudget'),
-    quadraticTopUp: pick('quadraticTopUp'),
-    rules: pick('rules'),
-    majorityRequired: pick('majorityRequired'),
+    ...settings,
   };
 }
 
@@ -141,8 +113,4 @@ export const settingIssues = (
   given: GivenSettings,
   had: MethodSettings | undefined,
   isFaulty = NOTHING_FAULTY,
-): Issue[] => [
-  ...refuseForeign(method, given),
-  ...refuseMissing(method, given),
-  ...refuseBounds(settle(method, given, had), isFaulty),
-];
+): Issue[] => [...refuseUnfit(method, given), ...refuseBounds(settle(method, given, had), isFaulty)];

@@ -20,14 +20,12 @@ const { score, cumulative, quadratic } = METHOD_RULES;
 
 export const votingMethodShape = z.enum(VOTING_METHODS);
 
+const whole = (least: number, most: number) => z.int().min(least).max(most);
 const currency = currencyField();
-const credits = z.int().min(1).max(1_000_000);
+const credits = whole(1, 1_000_000);
 const amountMinor = amountMinorField();
 
-const share = {
-  numerator: z.int().min(1).max(1_000_000),
-  denominator: z.int().min(1).max(1_000_000),
-};
+const share = { numerator: whole(1, 1_000_000), denominator: whole(1, 1_000_000) };
 const inclusive = z.boolean().default(false);
 const isAtMostOne = (value: { readonly numerator: number; readonly denominator: number }): boolean =>
   value.numerator <= value.denominator;
@@ -86,35 +84,17 @@ const positionFields = z.object({
   votingMethod: votingMethodShape,
   groupId: idField().nullable().describe('Opens the position to the voters of one group alone.'),
   sortOrder: sortOrderField(),
-  seats: z.int().min(1).max(50).describe('How many candidates win.'),
-  minSelections: z
-    .int()
-    .min(0)
-    .max(1_000)
-    .describe('How many candidates a ballot must mark at least; all of them where fewer stand since one withdrew.'),
-  maxSelections: z.int().min(1).max(1_000).nullable().describe('How many it may mark; null: all of them.'),
-  scoreMin: z
-    .int()
-    .min(-1_000)
-    .max(1_000)
-    .nullable()
-    .describe(`For \`score\`; ${score.settings.scoreMin} when left out.`),
-  scoreMax: z
-    .int()
-    .min(-1_000)
-    .max(1_000)
-    .nullable()
-    .describe(`For \`score\`; ${score.settings.scoreMax} when left out.`),
-  cumulativePointBudget: z
-    .int()
-    .min(1)
-    .max(1_000_000)
+  seats: whole(1, 50).describe('How many candidates win.'),
+  minSelections: whole(0, 1_000).describe(
+    'How many candidates a ballot must mark at least; all of them where fewer stand since one withdrew.',
+  ),
+  maxSelections: whole(1, 1_000).nullable().describe('How many it may mark; null: all of them.'),
+  scoreMin: whole(-1_000, 1_000).nullable().describe(`For \`score\`; ${score.settings.scoreMin} when left out.`),
+  scoreMax: whole(-1_000, 1_000).nullable().describe(`For \`score\`; ${score.settings.scoreMax} when left out.`),
+  cumulativePointBudget: whole(1, 1_000_000)
     .nullable()
     .describe(`For \`cumulative\`; ${cumulative.settings.cumulativePointBudget} when left out.`),
-  quadraticBaseCreditBudget: z
-    .int()
-    .min(0)
-    .max(1_000_000)
+  quadraticBaseCreditBudget: whole(0, 1_000_000)
     .nullable()
     .describe(
       `For \`quadratic\`: credits that everybody has; ${quadratic.settings.quadraticBaseCreditBudget} when left out.`,
