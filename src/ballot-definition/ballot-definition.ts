@@ -8,14 +8,7 @@ import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { endsOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
-import {
-  type BallotRows,
-  listCandidates,
-  listGroups,
-  listPositions,
-  listSponsors,
-  readSmallBallot,
-} from './repository.ts';
+import { type BallotRows, listGroups, listParts, listPositions, readSmallBallot } from './repository.ts';
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
 
 export interface BallotPosition extends Position {
@@ -97,15 +90,8 @@ export async function loadBallotDefinition(db: Database, eventId: string): Promi
 }
 
 /** Reads a definition. The transaction must hold the event's lock or read from one snapshot. */
-async function readBallotDefinition(tx: Transaction, event: VotingEvent): Promise<BallotDefinition> {
-  return assembleBallotDefinition(event, {
-    positions: await listPositions(tx, event.id),
-    candidates: await listCandidates(tx, event.id),
-    groups: await listGroups(tx, event.id),
-    sponsors: await listSponsors(tx, event.id),
-    mayBeLogged: true,
-  });
-}
+const readBallotDefinition = async (tx: Transaction, event: VotingEvent): Promise<BallotDefinition> =>
+  assembleBallotDefinition(event, { ...(await listParts(tx, event.id)), mayBeLogged: true });
 
 type IsForged = (db: Database, definition: BallotDefinition) => Promise<boolean>;
 

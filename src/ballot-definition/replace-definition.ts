@@ -23,7 +23,7 @@ import { createGroupBody, nameKeyOf } from './group.ts';
 import { createPositionBody } from './position.ts';
 import { settingIssues, settle } from './position-settings.ts';
 import { CAPS, PREFIXES, requireTopUp, sentOnly, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
-import { isAnyCandidatePaidFor, listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
+import { isAnyCandidatePaidFor, listParts } from './repository.ts';
 import { createSponsorBody } from './sponsor.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
 
@@ -41,12 +41,7 @@ function fieldsOf(
 
 export async function readDefinition(executor: Executor, event: VotingEvent) {
   const { voter, candidate, ballot, log, payments } = settingsOf(event);
-  const [groups, positions, candidates, sponsors] = [
-    await listGroups(executor, event.id),
-    await listPositions(executor, event.id),
-    await listCandidates(executor, event.id),
-    await listSponsors(executor, event.id),
-  ];
+  const { groups, positions, candidates, sponsors } = await listParts(executor, event.id);
   return {
     version: 1 as const,
     event: {
@@ -131,12 +126,7 @@ async function writeRows(
   definition: EventDefinition,
 ): Promise<void> {
   const nowMs = deps.clock.now();
-  const before = {
-    groups: await listGroups(tx, eventId),
-    positions: await listPositions(tx, eventId),
-    candidates: await listCandidates(tx, eventId),
-    sponsors: await listSponsors(tx, eventId),
-  };
+  const before = await listParts(tx, eventId);
   const idsOf = (kind: Kind): Map<string, string> => {
     const stored = new Set(before[kind].map(({ id }) => id));
     return new Map(definition[kind].map(({ id }) => [id, stored.has(id) ? id : deps.ids.sortable(PREFIXES[kind])]));

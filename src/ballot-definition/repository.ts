@@ -263,6 +263,14 @@ export async function listSponsors(executor: Executor, eventId: string, search?:
     .orderBy(asc(sponsors.sortOrder), asc(sponsors.id));
 }
 
+/** All parts of a ballot. The transaction must hold the event's lock or read from one snapshot, or a part may be newer than another. */
+export const listParts = async (executor: Executor, eventId: string) => ({
+  positions: await listPositions(executor, eventId),
+  candidates: await listCandidates(executor, eventId),
+  groups: await listGroups(executor, eventId),
+  sponsors: await listSponsors(executor, eventId),
+});
+
 export async function deleteSponsor(tx: Transaction, eventId: string, id: string): Promise<void> {
   await tx.delete(sponsors).where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
 }
