@@ -114,34 +114,43 @@ export async function importPart(
   claim: Claim | undefined,
 ): Promise<Answer> {
   requireOpenRoll(deps, organizer);
-  const requestKeys = claim?.requestKeys ?? [];
   const { id: eventId } = organizer.event;
+  const [requestKey, ...earlier] = claim?.requestKeys ?? [];
+  // The progress is stored under the key of the request only: without an Idempotency-Key, no retry can resume.
+  const stored =
+    requestKey &&
+    and(eq(rollImports.votingEventId, eventId), inArray(rollImports.requestKey, [requestKey, ...earlier]));
+  const hold = async (tx: Transaction) => stored && firstOf(tx.select().from(rollImports).where(stored).for('update'));
   const rows = await readRows(voters);
   let progress = await inTransaction(deps.db, async (tx) => {
-    const begun = await holdImport(tx, eventId, requestKeys);
+    const begun = await hold(tx);
     if (begun !== undefined) return begun;
     if ((await findEventById(tx, eventId)) === undefined) throw notFound();
     // Throws if the plan has no room for all valid rows, before the first row is stored.
     await takeRead(tx, deps, organizer, rows, true);
-    if (claim !== undefined) await beginImport(tx, eventId, requestKeys, NOTHING_DONE, deps.clock.now());
+    if (requestKey !== undefined) {
+      const begin = { votingEventId: eventId, requestKey, ...NOTHING_DONE, startedAt: deps.clock.now() };
+      // Another process may have begun the same import just now.
+      await tx.insert(rollImports).values(begin).onConflictDoNothing();
+    }
     return NOTHING_DONE;
   });
   for (;;) {
     const { next, answer } = await inTransaction(deps.db, async (tx) => {
       // A retry in another process may run the same import: both resume from the stored progress.
-      const done = claim === undefined ? progress : await holdImport(tx, eventId, requestKeys);
+      const done = stored === undefined ? progress : await hold(tx);
       if (done === undefined && (await findEventById(tx, eventId)) === undefined) throw notFound();
       if (done === undefined) throw refuse('idempotency_in_progress');
       const after = await importChunk(tx, deps, organizer, rows, done);
       if (after.rowsDone < voters.length) {
-        await saveImport(tx, eventId, requestKeys, after);
+        if (stored !== undefined) await tx.update(rollImports).set(after).where(stored);
         return { next: after, answer: undefined };
       }
       const { accepted, rejected, rejectedCount } = after;
       const result = ok({ accepted, rejected, rejectedCount } satisfies ImportedRoll);
       // The transaction of the last rows stores the answer: a retry gets the same answer.
       await claim?.store(tx, result);
-      await forgetImport(tx, eventId, requestKeys);
+      if (stored !== undefined) await tx.delete(rollImports).where(stored);
       return { next: after, answer: result };
     });
     if (answer !== undefined) return answer;
@@ -167,43 +176,6 @@ async function importChunk(
     rejected: [...done.rejected, ...rejected].slice(0, MAX_LISTED),
     rejectedCount: done.rejectedCount + rejected.length,
   };
-}
-
-const named = (eventId: string, requestKeys: readonly Buffer[]) =>
-  and(eq(rollImports.votingEventId, eventId), inArray(rollImports.requestKey, [...requestKeys]));
-
-/** Locks and returns the progress of an import that began under one of these request keys. */
-async function holdImport(tx: Transaction, eventId: string, requestKeys: readonly Buffer[]) {
-  if (requestKeys.length === 0) return undefined;
-  return firstOf(tx.select().from(rollImports).where(named(eventId, requestKeys)).for('update'));
-}
-
-/** Stores a new import under its first request key, unless another process has just done so. */
-async function beginImport(
-  tx: Transaction,
-  eventId: string,
-  [requestKey]: readonly Buffer[],
-  progress: ImportProgress,
-  nowMs: number,
-): Promise<void> {
-  if (requestKey === undefined) throw new Error('an import without a name has no progress');
-  const row = { votingEventId: eventId, requestKey, ...progress, startedAt: nowMs };
-  await tx.insert(rollImports).values(row).onConflictDoNothing();
-}
-
-/** Stores the progress of an import, whose row is locked; stores nothing without a request key. */
-async function saveImport(
-  tx: Transaction,
-  eventId: string,
-  requestKeys: readonly Buffer[],
-  { rowsDone, accepted, rejected, rejectedCount }: ImportProgress,
-): Promise<void> {
-  if (requestKeys.length === 0) return;
-  await tx.update(rollImports).set({ rowsDone, accepted, rejected, rejectedCount }).where(named(eventId, requestKeys));
-}
-
-async function forgetImport(tx: Transaction, eventId: string, requestKeys: readonly Buffer[]): Promise<void> {
-  if (requestKeys.length > 0) await tx.delete(rollImports).where(named(eventId, requestKeys));
 }
 
 /** Deletes the progress of imports older than a day: their Idempotency-Key has expired, so that no retry can resume them. */
