@@ -47,21 +47,17 @@ export function accountRouter(): Hono<Env> {
       scope: 'any',
       answers: answersOne(meView, 'Who you are.'),
     }),
-    async (c) =>
-      answer(
-        c,
-        ok({
-          account: { id: c.get('caller').accountId, name: c.get('caller').accountName, plan: c.get('caller').plan },
-          key: {
-            id: c.get('caller').keyId,
-            name: c.get('caller').keyName,
-            hint: c.get('caller').keyHint,
-            scopes: c.get('caller').scopes,
-            expiresAt: c.get('caller').keyExpiresAt,
-            createdAt: c.get('caller').keyCreatedAt,
-          },
-        } satisfies z.output<typeof meView>),
-      ),
+    async (c) => {
+      const caller = c.get('caller');
+      const me: z.output<typeof meView> = {
+        account: { id: caller.accountId, name: caller.accountName, plan: caller.plan },
+        key: {
+          ...{ id: caller.keyId, name: caller.keyName, hint: caller.keyHint, scopes: caller.scopes },
+          ...{ expiresAt: caller.keyExpiresAt, createdAt: caller.keyCreatedAt },
+        },
+      };
+      return answer(c, ok(me));
+    },
   );
   return router;
 }

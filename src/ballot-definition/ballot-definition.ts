@@ -171,13 +171,8 @@ export class BallotDefinitionCache {
 }
 
 /** The ballot of an event. @throws ApiError `not_found` if the event was deleted meanwhile */
-export async function requireBallotDefinition(
-  definitions: BallotDefinitionCache,
-  event: VotingEvent,
-): Promise<BallotDefinition> {
-  const definition = orNotFound(await definitions.get(event));
-  return definition;
-}
+export const requireBallotDefinition = async (definitions: BallotDefinitionCache, event: VotingEvent) =>
+  orNotFound(await definitions.get(event));
 
 /** Loads the event and its definition for an operation with a vote key. @throws ApiError 404, 403 */
 export const loadPublicBallotDefinition = (deps: Pick<Deps, 'events' | 'definitions' | 'clock' | 'db' | 'log'>) =>

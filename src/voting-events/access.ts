@@ -264,6 +264,8 @@ export const findAnyEvent = async (executor: Executor, reference: string): Promi
 const KEPT_MS = SECOND_MS;
 const MAX_KEPT = 20_000;
 
+type Ask = () => Promise<EventAccess | undefined>;
+
 interface Kept {
   readonly access: EventAccess;
   /** Time of `performance.now()` before the query was sent. */
@@ -297,11 +299,7 @@ export class EventCache {
     return this.#find(` ${named}`, nowMs, () => findOpenAccess(this.#deps, named));
   }
 
-  async #find(
-    name: string,
-    nowMs: number,
-    ask: () => Promise<EventAccess | undefined>,
-  ): Promise<EventAccess | undefined> {
+  async #find(name: string, nowMs: number, ask: Ask): Promise<EventAccess | undefined> {
     const kept = this.#kept.get(name);
     if (kept !== undefined && performance.now() - kept.readAt < KEPT_MS) return kept.access;
     const reading = this.#reading.get(name);
@@ -328,11 +326,7 @@ export class EventCache {
     this.#namesOf.clear();
   }
 
-  async #read(
-    name: string,
-    nowMs: number,
-    ask: () => Promise<EventAccess | undefined>,
-  ): Promise<EventAccess | undefined> {
+  async #read(name: string, nowMs: number, ask: Ask): Promise<EventAccess | undefined> {
     const [changes, readAt] = [this.#changes, performance.now()];
     const access = await ask();
     if (access === undefined || statusAt(access.event, nowMs) === 'draft' || changes !== this.#changes) return access;
