@@ -22,14 +22,17 @@ interface BallotLeaf extends LeafOf<'ballot'> {
   readonly h: string;
 }
 
-/** The first leaf. */
-interface OpenLeaf extends LeafOf<'open'> {
+interface Configured {
   readonly at: number;
   /** Hash of the configuration's canonical JSON: settings, positions, candidates. */
   readonly config: string;
   /** The event's end, and the latest time for its `close` leaf (`closeDue`); both null without an end. */
   readonly end: number | null;
   readonly closeDue: number | null;
+}
+
+/** The first leaf. */
+interface OpenLeaf extends LeafOf<'open'>, Configured {
   /** Hash of the seed for the lots that break ties. */
   readonly seed: string;
   /** Approved voters and their weight, an exact decimal; null in polls. */
@@ -60,11 +63,7 @@ interface LettersLeaf extends LeafOf<'letters'> {
 }
 
 /** A change of the configuration or of the end after the opening; `seq` counts these leaves from 1. */
-interface ConfigLeaf extends LeafOf<'config'> {
-  readonly at: number;
-  readonly config: string;
-  readonly end: number | null;
-  readonly closeDue: number | null;
+interface ConfigLeaf extends LeafOf<'config'>, Configured {
   /** Ballots confirmed before the change, logged or queued. */
   readonly confirmed: number;
   readonly seq: number;
@@ -136,17 +135,10 @@ const byCodeUnits = (left: string, right: string): number => (left < right ? -1 
 /** The canonical form of a ballot for hash and publication: sorted by position ID, then candidate ID, in UTF-16 code units. */
 export function ballotOpening(votes: readonly CommittedVote[], weightMicro: bigint): BallotOpening {
   return {
-    votes: votes
-      .map(({ positionId, candidateId, value, rank }) => ({
-        positionId,
-        candidateId,
-        ...(value === undefined ? {} : { value }),
-        ...(rank === undefined ? {} : { rank }),
-      }))
-      .toSorted(
-        (left, right) =>
-          byCodeUnits(left.positionId, right.positionId) || byCodeUnits(left.candidateId, right.candidateId),
-      ),
+    votes: votes.toSorted(
+      (left, right) =>
+        byCodeUnits(left.positionId, right.positionId) || byCodeUnits(left.candidateId, right.candidateId),
+    ),
     weight: microToDecimal(weightMicro),
   };
 }
