@@ -35,10 +35,10 @@ interface RollKey {
 /** Cache of key and version by event. If either is stale, the INSERT of a difference inserts nothing, and both are read again. */
 const kept = new RecentMap<RollKey>(MOST_KEPT);
 
-function partOf(key: HmacKey, row: DecidingColumns): bigint {
-  const mac = key.mac(JSON.stringify(rowOfVoter(row)));
-  return (mac.readBigUInt64BE(0) << 64n) | mac.readBigUInt64BE(8);
-}
+/** The number in the first 16 bytes. */
+const numberOf = (bytes: Buffer): bigint => (bytes.readBigUInt64BE(0) << 64n) | bytes.readBigUInt64BE(8);
+
+const partOf = (key: HmacKey, row: DecidingColumns): bigint => numberOf(key.mac(JSON.stringify(rowOfVoter(row))));
 
 /**
  * The stored form of a sum, masked per row. An unmasked difference would reveal what single voters contribute to the sum, and an attacker
@@ -49,15 +49,10 @@ const bytesOf = (key: HmacKey, id: string, version: number, sum: bigint): Buffer
   return Buffer.from(masked.toString(16).padStart(2 * BYTES, '0'), 'hex');
 };
 const sumOf = (key: HmacKey, { id, version, sum }: { id: string; version: number; sum: Buffer }): bigint =>
-  BigInt(`0x${sum.toString('hex')}`) - maskOf(key, id, version);
+  numberOf(sum) - maskOf(key, id, version);
 
 const maskOf = (key: HmacKey, id: string, version: number): bigint =>
-  BigInt(
-    `0x${key
-      .mac(JSON.stringify(['roll mask', id, version]))
-      .subarray(0, BYTES)
-      .toString('hex')}`,
-  );
+  numberOf(key.mac(JSON.stringify(['roll mask', id, version])));
 
 const macOf = (key: HmacKey, eventId: string, id: string, version: number, sum: Buffer): Buffer =>
   key.mac(JSON.stringify(['roll sum', eventId, id, version, sum.toString('hex')])).subarray(0, BYTES);
