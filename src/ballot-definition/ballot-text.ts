@@ -7,8 +7,8 @@ import { markRehearsalText } from '#src/http/rehearsal.ts';
 import { pick } from '#src/platform/pick.ts';
 import { jsonPieces } from '#src/platform/stream-text.ts';
 import { type BallotDefinition, type BallotPosition, describedIn } from './ballot-definition.ts';
-import { referendumRoleShape } from './candidate.ts';
-import { votingMethodShape } from './position.ts';
+import { candidateView } from './candidate.ts';
+import { positionView } from './position.ts';
 import { inOrder, pickOrder } from './shuffle.ts';
 import { sponsorView } from './sponsor.ts';
 import type { Candidate } from './types.ts';
@@ -99,10 +99,7 @@ export const ballotView = z
     votingEventId: z.string(),
     positions: listShape(
       z.object({
-        id: z.string(),
-        title: z.string(),
-        description: z.string().nullable(),
-        votingMethod: votingMethodShape,
+        ...positionView.pick({ id: true, title: true, description: true, votingMethod: true }).shape,
         group: namedGroup.nullable().meta({ description: 'Only voters of this group may answer.' }),
         seats: z.int(),
         minSelections: z.int(),
@@ -115,13 +112,9 @@ export const ballotView = z
     ),
     candidates: listShape(
       z.object({
-        id: z.string(),
-        name: z.string(),
-        description: z.string().nullable(),
-        positionIds: listShape(z.string()),
+        ...candidateView.pick({ id: true, name: true, description: true, positionIds: true }).shape,
         group: namedGroup.nullable(),
-        referendumRole: referendumRoleShape,
-        avatarUrl: z.string().nullable(),
+        ...candidateView.pick({ referendumRole: true, avatarUrl: true }).shape,
       }),
     ),
     groups: listShape(namedGroup),

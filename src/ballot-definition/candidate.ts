@@ -78,10 +78,6 @@ export const paidRegistrationBody = (embedded: boolean, needs: readonly PayerNee
     ...(needs.includes('returnUrl') ? { returnUrl: returnUrlField(embedded) } : {}),
   });
 
-export const referendumRoleShape = z.enum(REFERENDUM_ROLES).nullable().meta({
-  description: 'What a choice of this candidate means in a referendum.',
-});
-
 export const CANDIDATE_EXAMPLE = {
   id: EXAMPLE.candidate,
   votingEventId: EXAMPLE.event,
@@ -109,7 +105,10 @@ export const candidateView = z
     email: z.string().nullable(),
     positionIds: listShape(z.string()),
     groupId: z.string().nullable(),
-    referendumRole: referendumRoleShape,
+    referendumRole: z
+      .enum(REFERENDUM_ROLES)
+      .nullable()
+      .describe('What a choice of this candidate means in a referendum.'),
     avatarUrl: z.string().nullable(),
     status: candidateStatus,
     source: z.enum(['organizer', 'registration']),

@@ -18,7 +18,7 @@ import { type Position, THRESHOLD_BASES, TIE_BREAKS, VOTING_METHODS } from './ty
 
 const { score, cumulative, quadratic } = METHOD_RULES;
 
-export const votingMethodShape = z.enum(VOTING_METHODS);
+const votingMethodShape = z.enum(VOTING_METHODS);
 
 const whole = (least: number, most: number) => z.int().min(least).max(most);
 const currency = currencyField();

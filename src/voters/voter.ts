@@ -221,11 +221,7 @@ export function viewStoredVoter(deps: Pick<Deps, 'secrets' | 'clock'>, event: Vo
 /** What a voter's own server gets back after registering (contract, "Registered voter"). */
 export const registeredVoterView = z
   .object({
-    id: z.string(),
-    name: z.string(),
-    email: z.string().nullable(),
-    voterId: z.string().nullable(),
-    status,
+    ...voterView.pick({ id: true, name: true, email: true, voterId: true, status: true }).shape,
     weight: z.number(),
   })
   .meta({

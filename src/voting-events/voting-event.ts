@@ -196,24 +196,15 @@ type VotingEventView = z.output<typeof votingEventView>;
 /** What a voting page is built from (completions 4.1). */
 export const contextView = z
   .object({
-    id: z.string(),
-    code: z.string(),
-    title: z.string(),
-    description: z.string().nullable(),
-    type: eventType,
+    ...votingEventView.pick({ id: true, code: true, title: true, description: true, type: true }).shape,
     status: eventStatus,
-    startsAt: timeShape().nullable(),
-    endsAt: timeShape().nullable(),
+    ...votingEventView.pick({ startsAt: true, endsAt: true }).shape,
     timeZone: z.string(),
     votingMethods: z.array(z.string()).readonly().meta({ description: 'The methods of the positions, each once.' }),
-    voter: z.object({
-      requireVoterId: z.boolean(),
-      selfRegistration: z.boolean(),
-      saveVoterInfo: z.boolean(),
-      pollIdentity,
+    voter: votingEventView.shape.voter.omit({ approval: true }).extend({
       identity: z.enum(['voter_key', 'visitor_id']).meta({ description: 'What a cast must carry.' }),
     }),
-    candidate: z.object({ selfRegistration: z.boolean() }),
+    candidate: votingEventView.shape.candidate,
     results: z.object({
       visibility,
       available: z.boolean().meta({ description: 'Whether GET …/results would answer now.' }),
