@@ -25,7 +25,7 @@ import { readEnd } from './record-configuration.ts';
 import { findHead, findLastCheckpoint, type LogHead, listCheckpoints, readLeaves } from './repository.ts';
 import { goesOnFrom } from './require-undisputed.ts';
 import { hasForgedBallots } from './set-back.ts';
-import type { NoteVerifier } from './signed-note.ts';
+import { type NoteVerifier, unlessSpoilt } from './signed-note.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 import { eventTree, type NewTile } from './tree-store.ts';
 
@@ -127,7 +127,7 @@ async function checkMarks(deps: CheckDeps, event: VotingEvent, head: LogHead): P
 
 const isBallot = (leaf: Buffer): boolean => leaf.includes('"t":"ballot"');
 
-/** The configuration hash, end and dropped ballots of an `open` or `config` leaf; undefined for other leaves. */
+/** The configuration hash, end and dropped ballots of an `open` or `config` leaf; undefined for other leaves, or if it cannot be parsed. */
 export function changeOf(data: Buffer): z.output<typeof changeShape> | undefined {
   if (!data.includes('"t":"open"') && !data.includes('"t":"config"')) return undefined;
   return unlessSpoilt(() => changeShape.parse(JSON.parse(data.toString('utf8'))));
@@ -172,15 +172,6 @@ async function findForgedRow(
   if (typeof roll === 'string') return roll;
   onRoll?.(roll);
   return undefined;
-}
-
-/** Undefined for data that cannot be parsed: the check then reports a fault instead of failing. */
-function unlessSpoilt<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }
 
 /** Detects a ballot sealed twice: compares eight bytes of leaf hashes. Odds of a false alarm in ten million ballots: 1 in 300,000. */

@@ -3,6 +3,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { unless } from '#src/platform/files.ts';
 import { checkpointFolder } from '#src/voting-events/key-places.ts';
+import { unlessSpoilt } from './signed-note.ts';
 
 /** The content of the checkpoint signed last, remembered outside of the database. */
 export interface Remembered {
@@ -36,12 +37,7 @@ export class CheckpointMemory {
     const note = await unless(readFile(this.#file(eventId), 'utf8'), 'ENOENT');
     const kept = this.#kept.get(eventId);
     if (note === undefined) return kept;
-    let written: Remembered | undefined;
-    try {
-      written = this.#open(note);
-    } catch {
-      written = undefined;
-    }
+    const written = unlessSpoilt(() => this.#open(note));
     return kept !== undefined && isLater(kept, written) ? kept : written;
   }
 

@@ -7,7 +7,7 @@ import { closeCommitment } from './leaf.ts';
 import { equalHashes, hashLeaf, leadsToRoot, nodesOfInclusion } from './merkle-tree.ts';
 import { loadNodes } from './read-log.ts';
 import { findCheckpointAt, findHead, findLastClose, type LogHead, readLeaves } from './repository.ts';
-import { type NoteVerifier, unlessRefused } from './signed-note.ts';
+import { type NoteVerifier, unlessRefused, unlessSpoilt } from './signed-note.ts';
 import { eventTree } from './tree-store.ts';
 
 // Only the signed head proves that a log is closed. Direct SQL can change the other columns, and add leaves that no signed head
@@ -124,14 +124,11 @@ export async function findOpenedClose(
 
 function openingOf({ c }: SignedClose, { closeSalt, closeContent }: LogHead): CloseOpening | undefined {
   if (closeSalt === null || closeContent === null) return undefined;
-  try {
+  return unlessSpoilt(() => {
     const opening = openClose(closeSalt, closeContent);
     const { salt: _, ...content } = opening;
     return closeCommitment(closeSalt, content).toString('hex') === c ? opening : undefined;
-  } catch {
-    // Direct SQL changed the columns: the content is not JSON, or the salt has another length.
-    return undefined;
-  }
+  });
 }
 
 export const isClosed = async (deps: FindDeps, event: LoggedEvent): Promise<boolean> =>

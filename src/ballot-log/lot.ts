@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { unlessSpoilt } from './signed-note.ts';
 
 const SEED_BYTES = 32;
 const ROUND_BYTES = 4;
@@ -19,11 +20,8 @@ export function drawSeed(secrets: Secrets, event: Round): { readonly seed: Buffe
 }
 
 /** Decrypts the seed of an event's lots; undefined if direct SQL replaced it. @param sealed the `lot_seed` column */
-export function openSeed(secrets: Secrets, event: Round, sealed: string): Buffer | undefined {
-  try {
+export const openSeed = (secrets: Secrets, event: Round, sealed: string): Buffer | undefined =>
+  unlessSpoilt(() => {
     const plain = secrets.open(sealed, lotSeedPlace(event.id));
     return plain.readUInt32BE(SEED_BYTES) === roundOf(event) ? plain.subarray(0, SEED_BYTES) : undefined;
-  } catch {
-    return undefined;
-  }
-}
+  });

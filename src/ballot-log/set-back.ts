@@ -16,6 +16,7 @@ import { recordGrown } from './checkpoint.ts';
 import { SALT_BYTES } from './leaf.ts';
 import { recordDrop } from './record-configuration.ts';
 import { lockHead, type QueuedBallot, readQueue, updateHead, waitForSequencer } from './repository.ts';
+import { unlessSpoilt } from './signed-note.ts';
 
 // A queue row that the service did not write is marked `set_back`: it stays in the queue and does not count, and the log continues with
 // the other rows. The event is disputed and does not become final until an operator drops the row (completions 6.7).
@@ -24,7 +25,7 @@ import { lockHead, type QueuedBallot, readQueue, updateHead, waitForSequencer } 
 function openQueued(secrets: Secrets, event: VotingEvent, row: QueuedBallot): BallotToSeal | undefined {
   // Only a confirm encrypts the times: without this check direct SQL could move a cast but unconfirmed ballot into the queue.
   if (event.type === 'election' && isMaskedTime(row.sealedTime)) return undefined;
-  try {
+  return unlessSpoilt(() => {
     const { entries, sealed } = openWaiting(secrets, event, row.codeTag, row.entries);
     const { masked: sealedTime } = openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime);
     // All ballots of a poll have weight 1.
@@ -33,21 +34,14 @@ function openQueued(secrets: Secrets, event: VotingEvent, row: QueuedBallot): Ba
     if (weightMicro !== row.weightMicro || salt.length !== SALT_BYTES) return undefined;
     const { dueAt: _, ...ballot } = row;
     return { ...ballot, entries, sealedTime, ...sealed, weightMicro };
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 /** When a ballot must be sealed, by the encrypted time in an election: SQL could change the column to get it sealed alone. Never if forged. */
 export function dueOf(secrets: Secrets | undefined, event: VotingEvent, row: QueuedBallot): number {
   if (event.type === 'poll') return row.dueAt;
-  try {
-    const sealed =
-      secrets === undefined ? undefined : openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime).dueMs;
-    return sealed ?? Number.POSITIVE_INFINITY;
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
+  const opened = secrets && unlessSpoilt(() => openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime));
+  return opened?.dueMs ?? Number.POSITIVE_INFINITY;
 }
 
 /** Splits queue rows into genuine ballots, decrypted, and rows that are forged or repeat a ballot of the box. */
