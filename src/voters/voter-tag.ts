@@ -9,24 +9,11 @@ import type { Identity } from './voter-identity.ts';
 const MAC_BYTES = 16;
 
 /** The columns that a voter's tag (a MAC) covers: who votes, on which positions, with what weight, and how the row came about. */
-export type DecidingColumns = Readonly<
-  Pick<
-    typeof voters.$inferSelect,
-    | 'votingEventId'
-    | 'id'
-    | 'name'
-    | 'email'
-    | 'emailKey'
-    | 'voterId'
-    | 'voterIdKey'
-    | 'groupId'
-    | 'weightMicro'
-    | 'status'
-    | 'source'
-    | 'keyGeneration'
-    | 'letters'
-  >
->;
+const DECIDING = [
+  ...(['votingEventId', 'id', 'name', 'email', 'emailKey', 'voterId', 'voterIdKey'] as const),
+  ...(['groupId', 'weightMicro', 'status', 'source', 'keyGeneration', 'letters'] as const),
+] as const;
+export type DecidingColumns = Readonly<Pick<typeof voters.$inferSelect, (typeof DECIDING)[number]>>;
 
 export type TaggedVoter = DecidingColumns & Pick<typeof voters.$inferSelect, 'tag'>;
 
@@ -59,8 +46,8 @@ export function taggedVoter(votingEventId: string, row: TaggedArray): TaggedVote
 }
 
 export const rowOfVoter = (row: DecidingColumns): DecidingRow => [
-  ...(['voters', row.votingEventId, row.id, row.name, row.email, row.emailKey, row.voterId, row.voterIdKey] as const),
-  ...[row.groupId, row.weightMicro.toString(), row.status, row.source, row.keyGeneration, row.letters],
+  'voters',
+  ...DECIDING.map((name) => (name === 'weightMicro' ? row[name].toString() : row[name])),
 ];
 
 /** Tag input for a voter whom a key approved in a rehearsal. Its end finds such voters by tag: other SQL could forge a column. */
