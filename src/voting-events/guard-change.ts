@@ -28,9 +28,9 @@ export type BulkChange<Needs> = (
   ...of: [tx: Transaction, deps: Needs, organizer: Organizer, ids: readonly string[]]
 ) => Promise<number>;
 
-/** An issue for each ID in a bulk change that names no row of the event. */
+/** An issue for each ID in a list of a body that names no row of the event. */
 export function strangerIssues(
-  kind: 'voter' | 'candidate',
+  kind: 'voter' | 'candidate' | 'position',
   ids: readonly (string | undefined)[],
   rows: readonly { readonly id: string }[],
 ): Issue[] {

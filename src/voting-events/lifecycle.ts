@@ -129,15 +129,7 @@ export function finalTime(event: Lifecycle): number | null {
 export const PHASES = ['draft', 'scheduled', 'rehearsal', 'rehearsed', 'open', 'confirming', 'final'] as const;
 type Phase = (typeof PHASES)[number];
 
-type LifeRefusal =
-  | 'event_not_open'
-  | 'mails_early'
-  | 'event_closed'
-  | 'event_has_ballots'
-  | 'results_final'
-  | 'not_open'
-  | 'was_open'
-  | 'not_visible';
+type LifeRefusal = keyof typeof WORDED;
 
 /** `yes`, or the reason of the refusal. `unless_ballots`: `event_has_ballots` once a ballot is cast or a payment depends on it. */
 export type LifeAnswer = 'yes' | 'unless_ballots' | LifeRefusal;
@@ -214,7 +206,7 @@ const WORDED = {
   not_open: 'not_open',
   was_open: 'was_open',
   not_visible: 'still_draft',
-} as const satisfies Readonly<Record<LifeRefusal, RefusalName>>;
+} as const satisfies Readonly<Record<string, RefusalName>>;
 
 export const isAllowed = (action: LifeAction, event: Lifecycle, nowMs: number): boolean =>
   LIFE[action][phaseAt(event, nowMs)] === 'yes';

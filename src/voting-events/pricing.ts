@@ -1,7 +1,7 @@
 import { type Plan, requireFeature } from '#src/accounts/plans.ts';
 import type { Executor } from '#src/database/client.ts';
 import type { Issue } from '#src/platform/errors.ts';
-import type { Price } from './voting-event.ts';
+import type { Price, VotingEvent } from './voting-event.ts';
 
 export interface PriceFault {
   readonly about: 'business' | 'currency' | 'amount';
@@ -11,12 +11,10 @@ export interface PriceFault {
 /** Validates prices. `pricing` in src/payments, which this folder may not import, implements it. */
 export interface Pricing {
   /** Why the event's business cannot take a price; undefined if it can (completions 3, rule 5). */
-  fault(
-    executor: Executor,
-    event: { readonly accountId: string; readonly paymentBusinessId: string | null },
-    price: Price,
-  ): Promise<PriceFault | undefined>;
+  fault(executor: Executor, event: PricedEvent, price: Price): Promise<PriceFault | undefined>;
 }
+
+type PricedEvent = Pick<VotingEvent, 'accountId' | 'paymentBusinessId'>;
 
 const PRICES = ['payToVote', 'payToRegisterCandidate'] as const;
 
@@ -30,7 +28,7 @@ export function requirePricing(plan: Plan, prices: Prices): void {
 export async function priceIssues(
   executor: Executor,
   pricing: Pricing,
-  event: { readonly accountId: string; readonly paymentBusinessId: string | null },
+  event: PricedEvent,
   prices: Prices,
 ): Promise<Issue[]> {
   const issues: Issue[] = [];
