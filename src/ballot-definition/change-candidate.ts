@@ -12,9 +12,11 @@ import {
   lockForChange,
   renewBallotDefinition,
   requireNoIssues,
+  strangerIssues,
   takeNumber,
 } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/lifecycle.ts';
+import { givenOf } from '#src/voting-events/repository.ts';
 import { type createCandidateBody, type updateCandidateBody, viewCandidate } from './candidate.ts';
 import { roleMessage } from './definition-links.ts';
 import {
@@ -26,7 +28,6 @@ import {
   newRow,
   recordBallotChange,
   requireRoomForCandidate,
-  sentOnly,
 } from './record-ballot-change.ts';
 import { findCandidate, insertCandidate, listBareReferendums, listPositions, updateCandidate } from './repository.ts';
 import type { Candidate, Position, ReferendumRole } from './types.ts';
@@ -42,15 +43,6 @@ interface CandidateLinks {
   readonly referendumRole: ReferendumRole | null | undefined;
 }
 
-function positionIssues(positionIds: readonly (string | undefined)[], positions: readonly Position[]): Issue[] {
-  const known = new Set(positions.map(({ id }) => id));
-  return positionIds.flatMap((id, index) =>
-    id === undefined || known.has(id)
-      ? []
-      : [{ field: `positionIds[${index}]`, message: 'is not a position of this event' }],
-  );
-}
-
 /** The issue of a missing or needless role: a candidate has a role if, and only if, it stands for a referendum. */
 function roleIssues({ referendumRole: role, positionIds }: CandidateLinks, positions: readonly Position[]): Issue[] {
   if (role === undefined) return [];
@@ -61,7 +53,7 @@ function roleIssues({ referendumRole: role, positionIds }: CandidateLinks, posit
 export async function candidateIssues(executor: Executor, eventId: string, links: CandidateLinks): Promise<Issue[]> {
   const positions = await listPositions(executor, eventId);
   return [
-    ...positionIssues(links.positionIds, positions),
+    ...strangerIssues('position', links.positionIds, positions),
     ...(await groupIssues(executor, eventId, links.groupId)),
     ...roleIssues(links, positions),
   ];
@@ -76,7 +68,7 @@ export async function registrationIssues(
   const positions = await listPositions(executor, eventId);
   const referendums = new Set(positions.flatMap(({ votingMethod, id }) => (votingMethod === 'referendum' ? [id] : [])));
   return [
-    ...positionIssues(positionIds, positions),
+    ...strangerIssues('position', positionIds, positions),
     ...positionIds.flatMap((id, index) =>
       id === undefined || !referendums.has(id)
         ? []
@@ -175,7 +167,7 @@ export const changeCandidate: ChangePart<Candidate, Body, ChangeDeps> = async (t
   const event = await lockForChange(tx, organizer.event.id);
   const { id: eventId, lockedAt: nowMs } = event;
   const before = orNotFound(await findCandidate(tx, eventId, id));
-  const changed = changedFields(sentOnly(body), before);
+  const changed = changedFields(givenOf(body), before);
   requireNoIssues(await candidateIssues(tx, eventId, changedLinks(before, body, NOTHING_FAULTY)));
   if (Object.keys(changed).length === 0) return before;
   for (const name of Object.keys(changed) as (keyof Body)[]) await guardChange(tx, event, actionOf(name, before));

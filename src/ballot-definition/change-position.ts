@@ -13,6 +13,7 @@ import {
   takeNumber,
 } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/lifecycle.ts';
+import { givenOf } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type createPositionBody, limitOf, type updatePositionBody } from './position.ts';
 import { settingIssues, settle } from './position-settings.ts';
@@ -24,7 +25,6 @@ import {
   recordBallotChange,
   requireRoom,
   requireTopUp,
-  sentOnly,
   type TopUpDeps,
   topUpIssues,
 } from './record-ballot-change.ts';
@@ -51,7 +51,7 @@ async function positionBodyIssues(
   return [
     ...(await groupIssues(executor, event.id, body.groupId)),
     ...(await topUpIssues(executor, deps, event, body.quadraticTopUp)),
-    ...(method === undefined ? [] : settingIssues(method, sentOnly(body), before, isFaulty)),
+    ...(method === undefined ? [] : settingIssues(method, givenOf(body), before, isFaulty)),
   ];
 }
 
@@ -83,7 +83,7 @@ export const createPosition: CreatePart<Position, NewPosition, TopUpDeps> = asyn
   const { id: eventId, lockedAt: nowMs } = event;
   requireTopUp(deps, organizer, body.quadraticTopUp);
   requireNoIssues(await positionBodyIssues(tx, deps, event, undefined, body, NOTHING_FAULTY));
-  const settings = settle(body.votingMethod, sentOnly(body), undefined);
+  const settings = settle(body.votingMethod, givenOf(body), undefined);
   await guardChange(tx, event, 'change_ballot_rules');
   const count = await requireRoom(tx, 'positions', eventId);
   const position = await insertPosition(tx, {
@@ -109,7 +109,7 @@ export const changePosition: ChangePart<Position, Body, TopUpDeps> = async (tx, 
   const event = await lockForChange(tx, organizer.event.id);
   const { id: eventId, lockedAt: nowMs } = event;
   const before = orNotFound(await findPosition(tx, eventId, id));
-  const changed = await changedOf(tx, before, sentOnly(body));
+  const changed = await changedOf(tx, before, givenOf(body));
   requireTopUp(deps, organizer, changed.quadraticTopUp);
   requireNoIssues(await positionBodyIssues(tx, deps, event, before, changed, NOTHING_FAULTY));
   const settings = settle(changed.votingMethod ?? before.votingMethod, changed, before);
@@ -122,7 +122,7 @@ export const changePosition: ChangePart<Position, Body, TopUpDeps> = async (tx, 
 };
 
 /** The fields of a body that change the position. `maxSelections` as the API showed it is no change, even if null is stored. */
-async function changedOf(executor: Executor, before: Position, sent: ReturnType<typeof sentOnly<Body>>) {
+async function changedOf(executor: Executor, before: Position, sent: ReturnType<typeof givenOf<Body>>) {
   const shown = { ...before, maxSelections: await shownLimit(executor, before) };
   return changedFields(sent, sent.maxSelections === null ? before : shown);
 }
@@ -134,7 +134,7 @@ export async function judgeChangeParts(
   sent: SoundParts<Body>,
   isFaulty: IsFaulty,
 ): Promise<Issue[]> {
-  const changed = await changedOf(deps.db, row, sentOnly(soundPosition(sent, isFaulty)));
+  const changed = await changedOf(deps.db, row, givenOf(soundPosition(sent, isFaulty)));
   return isFaulty('votingMethod')
     ? groupIssues(deps.db, event.id, changed.groupId)
     : positionBodyIssues(deps.db, deps, event, row, changed, isFaulty);

@@ -6,16 +6,10 @@ import { body } from '#src/http/body.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import { changedFields, guardChange, lockForChange, touchBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { givenOf } from '#src/voting-events/repository.ts';
 import { createGroupBody, groupView, nameKeyOf, searchQuery, updateGroupBody, viewGroup } from './group.ts';
 import { partRouter } from './part-operations.ts';
-import {
-  type ChangePart,
-  type CreatePart,
-  newRow,
-  recordBallotChange,
-  requireRoom,
-  sentOnly,
-} from './record-ballot-change.ts';
+import { type ChangePart, type CreatePart, newRow, recordBallotChange, requireRoom } from './record-ballot-change.ts';
 import { findGroup, insertGroup, listGroups, updateGroup } from './repository.ts';
 import type { Group } from './types.ts';
 
@@ -44,7 +38,7 @@ const changeGroup: ChangePart<Group, z.output<typeof updateGroupBody>> = async (
   const event = await lockForChange(tx, organizer.event.id);
   const { id: eventId, lockedAt: nowMs } = event;
   const before = orNotFound(await findGroup(tx, eventId, id));
-  const changed = changedFields(sentOnly(body), before);
+  const changed = changedFields(givenOf(body), before);
   if (Object.keys(changed).length === 0) return before;
   await guardChange(tx, event, changed.name === undefined ? 'change_words' : 'change_names');
   const renamed = changed.name === undefined ? {} : { nameKey: nameKeyOf(changed.name) };

@@ -92,13 +92,6 @@ export async function recordBallotChange(
   else await recordEvent(tx, deps, { ...told, change: entry });
 }
 
-/** A body without its undefined fields, for the columns of an update. */
-export function sentOnly<Body extends object>(body: Body): { [Key in keyof Body]?: Exclude<Body[Key], undefined> } {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as {
-    [Key in keyof Body]?: Exclude<Body[Key], undefined>;
-  };
-}
-
 function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: number }[] {
   if (topUp.pricingModel === 'tiered')
     return topUp.tiers.map(({ amountMinor }, index) => ({ field: `tiers[${index}].amountMinor`, amountMinor }));

@@ -12,7 +12,7 @@ import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
 import { createEvent, type EventDeps, withDefaults } from '#src/voting-events/create-event.ts';
 import { guardChange, lockForChange, renewBallotDefinition, requireNoIssues } from '#src/voting-events/guard-change.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import { updateEvent } from '#src/voting-events/repository.ts';
+import { givenOf, updateEvent } from '#src/voting-events/repository.ts';
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
 import { settingsOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { createCandidateBody } from './candidate.ts';
@@ -22,7 +22,7 @@ import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
 import { createGroupBody, nameKeyOf } from './group.ts';
 import { createPositionBody } from './position.ts';
 import { settingIssues, settle } from './position-settings.ts';
-import { CAPS, PREFIXES, requireTopUp, sentOnly, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
+import { CAPS, PREFIXES, requireTopUp, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
 import { isAnyCandidatePaidFor, listParts } from './repository.ts';
 import { createSponsorBody } from './sponsor.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
@@ -90,7 +90,7 @@ const CAPPED = namesOf(CAPS);
 const rowIssues = (definition: EventDefinition): Issue[] => [
   ...linkIssues(definition),
   ...definition.positions.flatMap((position, index) =>
-    within(index, settingIssues(position.votingMethod, sentOnly(position), undefined)),
+    within(index, settingIssues(position.votingMethod, givenOf(position), undefined)),
   ),
 ];
 
@@ -160,7 +160,7 @@ async function writeRows(
     })),
     positions: definition.positions.map((position, index) => ({
       ...position,
-      ...settle(position.votingMethod, sentOnly(position), undefined),
+      ...settle(position.votingMethod, givenOf(position), undefined),
       votingEventId: eventId,
       id: idOf('positions', position.id),
       groupId: groupOf(position.groupId),

@@ -12,6 +12,7 @@ import { operation } from '#src/http/operation.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import { loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { changedFields, lockForChange, touchBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { givenOf } from '#src/voting-events/repository.ts';
 import { searchQuery } from './group.ts';
 import { partRouter } from './part-operations.ts';
 import {
@@ -21,7 +22,6 @@ import {
   newRow,
   recordBallotChange,
   requireRoom,
-  sentOnly,
 } from './record-ballot-change.ts';
 import { deleteSponsor, findSponsor, insertSponsor, listSponsors, updateSponsor } from './repository.ts';
 import { createSponsorBody, sponsorView, updateSponsorBody, viewSponsor } from './sponsor.ts';
@@ -45,7 +45,7 @@ const changeSponsor: ChangePart<Sponsor, Body> = async (tx, deps, organizer, id,
   const event = await lockForChange(tx, organizer.event.id);
   const { id: eventId, lockedAt: nowMs } = event;
   const before = orNotFound(await findSponsor(tx, eventId, id));
-  const changed = changedFields(sentOnly(body), before);
+  const changed = changedFields(givenOf(body), before);
   if (Object.keys(changed).length === 0) return before;
   const after = await updateSponsor(tx, eventId, id, { ...changed, updatedAt: nowMs });
   await touchBallotDefinition(tx, eventId, nowMs);
