@@ -70,6 +70,7 @@ export async function lockEvent(tx: Transaction, id: string): Promise<LockedEven
 export const holdEvent = (tx: Transaction, id: string): Promise<VotingEvent | undefined> =>
   firstOf(tx.select().from(votingEvents).where(present(id)).for('key share'));
 
+/** A row or body without its undefined fields. */
 export const givenOf = <Row extends object>(row: Row): { [Column in keyof Row]: Exclude<Row[Column], undefined> } =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never;
 
@@ -231,17 +232,24 @@ export const removeEventRows = (executor: Executor, id: string, maxRows: number)
   readNumber(executor, sql`SELECT delete_event_rows(${id}, ${maxRows})`);
 
 /** Whether a ballot was cast (pending, queued or in the box), a visitor has credits, or a payment for either was begun or made. */
-export const hasBallots = (executor: Executor, eventId: string): Promise<boolean> =>
-  isTrue(
-    executor,
-    sql`
-    SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM credit_balances WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId}
-             AND purpose IN ('vote', 'quadratic_credits') AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`,
-  );
+export function hasBallots(executor: Executor, eventId: string): Promise<boolean> {
+  const found = sql`SELECT ${confirmed(eventId)} OR
+    EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR
+    EXISTS (SELECT 1 FROM credit_balances WHERE voting_event_id = ${eventId}) OR
+    EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId} AND purpose IN ('vote', 'quadratic_credits') AND ${BOUGHT})`;
+  return isTrue(executor, found);
+}
+
+/** SQL. Whether an event has confirmed ballots, queued or in the box. */
+const confirmed = (eventId: string): SQL => sql`(
+  EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
+  EXISTS (SELECT 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}))`;
+
+export const hasConfirmedBallots = (executor: Executor, eventId: string): Promise<boolean> =>
+  isTrue(executor, sql`SELECT ${confirmed(eventId)}`);
+
+/** SQL condition on a payment attempt: it is under way, or has bought something. */
+const BOUGHT = sql`status IN ('created', 'pending', 'succeeded', 'fulfilled')`;
 
 /** Stores the opening of an event whose start has come while it was ready: the event then stays open even if it stops being ready. */
 export async function keepOpening(tx: Transaction, eventId: string): Promise<void> {
@@ -276,12 +284,7 @@ export const hasPaidVotes = (tx: Transaction, eventId: string): Promise<boolean>
 
 /** Whether a payment is under way, or has bought something that would be lost with the event. */
 export const hasPayments = (tx: Transaction, eventId: string): Promise<boolean> =>
-  isTrue(
-    tx,
-    sql`
-    SELECT EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId}
-      AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`,
-  );
+  isTrue(tx, sql`SELECT EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId} AND ${BOUGHT})`);
 
 /** Whether the event has a log: it was open before, even if it is a draft again now. */
 export const hasLog = (tx: Transaction, eventId: string): Promise<boolean> =>
@@ -304,14 +307,6 @@ const WIPED_TOGETHER = 5_000;
 export async function wipeRehearsal(tx: Transaction, eventId: string): Promise<void> {
   for (let done = false; !done; ) done = await isTrue(tx, sql`SELECT end_rehearsal(${eventId}, ${WIPED_TOGETHER})`);
 }
-
-export const hasConfirmedBallots = (executor: Executor, eventId: string): Promise<boolean> =>
-  isTrue(
-    executor,
-    sql`
-    SELECT EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}) AS found`,
-  );
 
 interface EventFilter extends Pick<z.output<typeof listEventsQuery>, 'search' | 'status' | 'type'> {
   readonly accountId: string;
