@@ -132,13 +132,7 @@ const READ_BALLOT = `
   ORDER BY place, id`;
 
 /** The rows of a ballot, in the order of the lists above. */
-export interface BallotRows {
-  readonly positions: readonly Position[];
-  readonly candidates: readonly Candidate[];
-  readonly groups: readonly Group[];
-  readonly sponsors: readonly Sponsor[];
-  readonly mayBeLogged: boolean;
-}
+export type BallotRows = Readonly<Awaited<ReturnType<typeof listParts>> & { mayBeLogged: boolean }>;
 
 /**
  * Reads an event with its ballot in one statement, so that the first vote of an event costs little more than the next ones.
@@ -314,17 +308,11 @@ export function countRows(
   return tx.$count(table, and(eq(table.votingEventId, eventId), aliveIn(table)));
 }
 
-interface CandidateCounts {
-  readonly all: number;
-  readonly organizers: number;
-  /** The number of self-registered candidates that were not rejected. */
-  readonly registrations: number;
-  /** The number of approved and withdrawn candidates. */
-  readonly standing: number;
-}
+type CandidateCounts = Record<'all' | 'organizers' | 'registrations' | 'standing', number>;
 
+/** Counts candidates. `registrations`: self-registered and not rejected; `standing`: approved or withdrawn. */
 export async function countCandidates(tx: Transaction, eventId: string): Promise<CandidateCounts> {
-  const { rows } = await tx.execute<{ [Count in keyof CandidateCounts]: number }>(sql`
+  const { rows } = await tx.execute<CandidateCounts>(sql`
     SELECT count(*)::int AS "all", (count(*) FILTER (WHERE source = 'organizer'))::int AS organizers,
       (count(*) FILTER (WHERE source = 'registration' AND status <> 'rejected'))::int AS registrations,
       (count(*) FILTER (WHERE status IN ('approved', 'withdrawn')))::int AS standing

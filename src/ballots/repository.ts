@@ -214,15 +214,6 @@ export interface WaitingVoter {
   readonly tagged: TaggedArray;
 }
 
-export interface ConfirmVerdict {
-  readonly verdict: string;
-  readonly entries: Buffer;
-  readonly sealedTime: Buffer;
-  readonly salt: Buffer;
-  readonly weightMicro: bigint;
-  readonly status: string;
-}
-
 type ConfirmResult = {
   verdict: string;
   entries?: Buffer | null;
@@ -234,7 +225,9 @@ type ConfirmResult = {
 
 const NOTHING = Buffer.alloc(0);
 
-function confirmVerdict(row: ConfirmResult | undefined): ConfirmVerdict {
+export type ConfirmVerdict = Readonly<ReturnType<typeof confirmVerdict>>;
+
+function confirmVerdict(row: ConfirmResult | undefined) {
   if (row === undefined) throw new Error('confirming answers with a row for each ballot');
   return {
     verdict: row.verdict,

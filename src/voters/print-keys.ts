@@ -29,18 +29,11 @@ export interface PrintedKey extends Pick<TaggedVoter, 'name' | 'email' | 'voterI
   readonly key: string;
 }
 
-interface PrintedPage {
-  readonly keys: readonly PrintedKey[];
-  /** Number of voters read, `forged` voters included. */
-  readonly looked: number;
-  readonly last: string | undefined;
-  readonly forged: readonly string[];
-}
-
 /**
  * Makes a printed key for each of the next voters after an ID, stores only the hash, and ends their earlier printed keys. A repeat
  * for the same run makes the same keys. Call with the event locked.
  * @param ownSecrets the event's own secrets, from which the keys are derived
+ * @returns `looked`: how many voters were read, with the `forged`
  */
 export async function printKeys(
   tx: Transaction,
@@ -49,11 +42,14 @@ export async function printKeys(
   run: Run,
   after: string,
   limit: number,
-): Promise<PrintedPage> {
+) {
   const which = sql`v.id > ${after} AND v.id <= ${run.listUntil} AND ${inAudience(run.audience)}`;
   const listed = await listTagged(tx, event.id, which, limit);
   const voters = listed.filter((row) => isGenuine(secrets, row));
-  const keys = voters.map((voter) => ({ ...voter, key: makeVoterKey(ownSecrets, voter, run.id) }));
+  const keys = voters.map((voter) => ({
+    ...voter,
+    key: makeVoterKey(ownSecrets, voter, run.id),
+  }));
   const ids = sql`${sql.param(voters.map(({ id }) => id))}::text[]`;
   const isRehearsed = event.rehearsalSince !== null;
   if (isRehearsed) {
