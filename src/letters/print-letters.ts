@@ -41,14 +41,13 @@ const MAX_DRAW_MS = 10 * MINUTE_MS;
 const PART_BYTES = 512 * 1024;
 
 /** Prints a run's letters, one file per job. An interrupted job prints its file again, with the same keys. */
-export function printLettersJob(deps: PrintDeps): Job<PrintLetters> {
-  return defineJob({
+export const printLettersJob = (deps: PrintDeps): Job<PrintLetters> =>
+  defineJob({
     ...PRINT_LETTERS,
     async work(request) {
       if (await printNext(deps, request)) await enqueue(deps.db, PRINT_LETTERS, request, { key: request.runId });
     },
   });
-}
 
 /** Why a run prints no further letter. */
 type Stop = 'over' | 'forged';

@@ -194,8 +194,8 @@ export const tagOfCopy = (secrets: Secrets, order: Order, event: Until): Buffer 
 type CopyDeps = VoterDeps & Pick<Deps, 'db' | 'log'>;
 
 /** Copies the voters of an event into its copy, chunk by chunk. An interrupted job resumes after the last committed chunk. */
-export function copyRollJob(deps: CopyDeps): Job<z.output<typeof payload>> {
-  return defineJob({
+export const copyRollJob = (deps: CopyDeps): Job<z.output<typeof payload>> =>
+  defineJob({
     ...COPY_ROLL,
     async work({ eventId }) {
       try {
@@ -207,7 +207,6 @@ export function copyRollJob(deps: CopyDeps): Job<z.output<typeof payload>> {
       }
     },
   });
-}
 
 /** @returns whether there is more to copy */
 async function copyChunk(tx: Transaction, deps: CopyDeps, eventId: string): Promise<boolean> {

@@ -30,15 +30,14 @@ export const REMOVE_DELETED_VOTERS = {
 } as const;
 
 /** Removes voters whose deletion was queued (202) from the database, with their keys. */
-export function removeDeletedVotersJob(db: Database): Job<z.output<typeof payload>> {
-  return defineJob({
+export const removeDeletedVotersJob = (db: Database): Job<z.output<typeof payload>> =>
+  defineJob({
     ...REMOVE_DELETED_VOTERS,
     async work({ eventId }) {
       const remove = (maxRows: number) => inTransaction(db, (tx) => removeDeletedVoters(tx, eventId, maxRows));
       if (await inChunks(remove, REMOVING_MS)) await enqueue(db, REMOVE_DELETED_VOTERS, { eventId });
     },
   });
-}
 
 /**
  * Queues the deletion of a voter (202), and hides the voter from all readers at once. After the final result, erases only the

@@ -42,8 +42,8 @@ const LOOK_AGAIN_MS = SECOND_MS;
 const RUN_MS = 5 * SECOND_MS;
 
 /** Queues a mail for each voter of the audience, page by page. An interrupted job resumes after the last committed page. */
-export function listNotifiedVotersJob(db: Database): Job<ListNotified> {
-  return defineJob({
+export const listNotifiedVotersJob = (db: Database): Job<ListNotified> =>
+  defineJob({
     ...LIST_NOTIFIED,
     async work(request) {
       const until = monotonicMs() + RUN_MS;
@@ -57,7 +57,6 @@ export function listNotifiedVotersJob(db: Database): Job<ListNotified> {
       await enqueue(db, LIST_NOTIFIED, request, { key: request.notificationId, runAtMs });
     },
   });
-}
 
 async function listPage(tx: Transaction, { eventId, notificationId }: ListNotified): Promise<'more' | 'full' | 'done'> {
   const notification = await lockUnlisted(tx, eventId, notificationId);

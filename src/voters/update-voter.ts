@@ -169,8 +169,8 @@ async function mailOldAddress(
   await enqueue(tx, MAIL_OLD_ADDRESS, { eventId, voterId, sealedAddress });
 }
 
-export function mailOldAddressJob(deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>): Job<z.output<typeof payload>> {
-  return defineJob({
+export const mailOldAddressJob = (deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>): Job<z.output<typeof payload>> =>
+  defineJob({
     ...MAIL_OLD_ADDRESS,
     async work({ eventId, voterId, sealedAddress }, run) {
       const event = await findEventById(deps.db, eventId);
@@ -184,4 +184,3 @@ export function mailOldAddressJob(deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>)
       await deliverMail(deps, run, mail);
     },
   });
-}

@@ -36,8 +36,8 @@ const REMOVING_MS = 1_000;
 const LOOK_AGAIN_MS = 2 * SECOND_MS;
 
 /** Removes the rows of a deleted event in chunks. After an interruption, the next run continues. */
-export function removeDeletedEventJob(db: Database): Job<z.output<typeof payload>> {
-  return defineJob({
+export const removeDeletedEventJob = (db: Database): Job<z.output<typeof payload>> =>
+  defineJob({
     ...REMOVE_DELETED_EVENT,
     async work({ eventId }) {
       if (await isRollBeingCopied(db, eventId)) {
@@ -49,7 +49,6 @@ export function removeDeletedEventJob(db: Database): Job<z.output<typeof payload
       if (more) await enqueue(db, REMOVE_DELETED_EVENT, { eventId });
     },
   });
-}
 
 /** Deletes an event. Payments that bought nothing, or an unconfirmed ballot, are always refunded. @throws ApiError 409 without `force` */
 export async function deleteVotingEvent(

@@ -72,15 +72,14 @@ const closingMail = (event: VotingEvent, endsAt: number): OwnerMail => ({
   ],
 });
 
-export function mailNotOpenedJob(deps: OwnerMailDeps): Job<z.output<typeof notOpened>> {
-  return defineJob({
+export const mailNotOpenedJob = (deps: OwnerMailDeps): Job<z.output<typeof notOpened>> =>
+  defineJob({
     ...MAIL_NOT_OPENED,
     work: ({ eventId, missedStartAt }, run) =>
       mailOwner(deps, run, eventId, (event) =>
         event.missedStartAt === missedStartAt ? notOpenedMail(event, missedStartAt) : undefined,
       ),
   });
-}
 
 const notOpenedMail = (event: VotingEvent, missedStartAt: number): OwnerMail => ({
   subject: `"${event.title}" did not open`,

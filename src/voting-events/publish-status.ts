@@ -38,9 +38,8 @@ export async function schedulePublishing(tx: Transaction, event: VotingEvent): P
 
 type PublishDeps = RehearsalDeps & Pick<Deps, 'db' | 'ids' | 'clock'>;
 
-export function publishStatusJob(deps: PublishDeps): Job<z.output<typeof payload>> {
-  return defineJob({ ...PUBLISH_STATUS, work: ({ eventId }) => publishOne(deps, eventId) });
-}
+export const publishStatusJob = (deps: PublishDeps): Job<z.output<typeof payload>> =>
+  defineJob({ ...PUBLISH_STATUS, work: ({ eventId }) => publishOne(deps, eventId) });
 
 async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
   await endOverdueRehearsal(deps, eventId);
@@ -162,8 +161,8 @@ export async function scheduleClosing(
   await enqueue(tx, PUBLISH_CLOSING, { eventId, endsAt }, options);
 }
 
-export function publishClosingJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job<Closing> {
-  return defineJob({
+export const publishClosingJob = (deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job<Closing> =>
+  defineJob({
     ...PUBLISH_CLOSING,
     work: (end) =>
       inTransaction(deps.db, async (tx) => {
@@ -174,4 +173,3 @@ export function publishClosingJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job
         await enqueue(tx, MAIL_CLOSING, end);
       }),
   });
-}
