@@ -169,13 +169,11 @@ export async function countStanding(executor: Executor, eventId: string): Promis
 
 /** IDs of the referendums that have no approved candidate. */
 export async function listBareReferendums(tx: Transaction, eventId: string): Promise<string[]> {
-  return valuesOf(
-    tx,
-    sql`
+  const bare = sql`
     SELECT p.id FROM positions p WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL AND p.voting_method = 'referendum'
       AND NOT EXISTS (SELECT 1 FROM candidates c WHERE c.voting_event_id = ${eventId} AND c.deleted_at IS NULL
-        AND c.status = 'approved' AND p.id = ANY (c.position_ids)) ORDER BY p.sort_order, p.id`,
-  );
+        AND c.status = 'approved' AND p.id = ANY (c.position_ids)) ORDER BY p.sort_order, p.id`;
+  return valuesOf(tx, bare);
 }
 
 export async function listCandidatesByIds(
@@ -270,33 +268,29 @@ export async function deleteSponsor(tx: Transaction, eventId: string, id: string
 }
 
 /** Whether a registration for the position has been paid or is being paid. */
-export const isPositionPaidFor = (tx: Transaction, eventId: string, id: string): Promise<boolean> =>
-  isTrue(
-    tx,
-    sql`
-    SELECT EXISTS (SELECT 1 FROM payment_attempts a
-      WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND a.request -> 'positionIds' ? ${id}
-        AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`,
-  );
+export function isPositionPaidFor(tx: Transaction, eventId: string, id: string): Promise<boolean> {
+  const paid = sql`SELECT EXISTS (SELECT 1 FROM payment_attempts a
+    WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND a.request -> 'positionIds' ? ${id}
+      AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled'))`;
+  return isTrue(tx, paid);
+}
 
-export const isGroupOfSomebody = (tx: Transaction, eventId: string, id: string): Promise<boolean> =>
-  isTrue(
-    tx,
-    sql`
+export function isGroupOfSomebody(tx: Transaction, eventId: string, id: string): Promise<boolean> {
+  const found = sql`
     SELECT EXISTS (SELECT 1 FROM candidates WHERE voting_event_id = ${eventId} AND group_id = ${id} AND deleted_at IS NULL)
-      OR EXISTS (SELECT 1 FROM roll_figures WHERE voting_event_id = ${eventId} AND group_id = ${id} HAVING sum(heads) > 0) AS found`,
-  );
+      OR EXISTS (SELECT 1 FROM roll_figures WHERE voting_event_id = ${eventId} AND group_id = ${id} HAVING sum(heads) > 0)`;
+  return isTrue(tx, found);
+}
 
 /** Whether any of these candidates was registered by a fulfilled payment. */
-export const isAnyCandidatePaidFor = (tx: Transaction, eventId: string, ids: readonly string[]): Promise<boolean> =>
-  isTrue(
-    tx,
-    sql`
+export function isAnyCandidatePaidFor(tx: Transaction, eventId: string, ids: readonly string[]): Promise<boolean> {
+  const paid = sql`
     SELECT EXISTS (SELECT 1 FROM payment_attempts a JOIN candidates c
         ON c.voting_event_id = a.voting_event_id AND c.payment_attempt_id = a.id
       WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND a.status = 'fulfilled'
-        AND c.id = ANY (${sql.param([...ids])}::text[])) AS found`,
-  );
+        AND c.id = ANY (${sql.param([...ids])}::text[]))`;
+  return isTrue(tx, paid);
+}
 
 /** Counts an event's rows of one kind. Exact while the event is locked, because every insert takes that lock. */
 export function countRows(

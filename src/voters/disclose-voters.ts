@@ -14,8 +14,8 @@ const PUBLISH_APPROVED = { name: 'announce_approved_voters', maxAttempts: 25, pa
 const APPROVED_TOGETHER = 500;
 
 /** Sends webhook `voter.updated` for voters whose approval by their first key has just been disclosed. */
-export function publishApprovedJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job<z.output<typeof payload>> {
-  return defineJob({
+export const publishApprovedJob = (deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job<z.output<typeof payload>> =>
+  defineJob({
     ...PUBLISH_APPROVED,
     async work({ eventId, voterIds }) {
       await inTransaction(deps.db, async (tx) => {
@@ -26,7 +26,6 @@ export function publishApprovedJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Jo
       });
     },
   });
-}
 
 /** The rows from which a disclosure makes the public snapshot of results, read in one database snapshot. */
 export interface StepMoment {
@@ -73,9 +72,8 @@ export async function discloseVoters(tx: Transaction, eventId: string, most: num
   };
 }
 
-export const listUndisclosed = (db: Database): Promise<string[]> =>
-  valuesOf(
-    db,
-    sql`SELECT e.id FROM voting_events e WHERE e.deleted_at IS NULL AND e.type = 'election' AND e.id IN (
-      SELECT u.voting_event_id FROM undisclosed_voters u UNION SELECT v.voting_event_id FROM voters v WHERE v.approved_by_key)`,
-  );
+export function listUndisclosed(db: Database): Promise<string[]> {
+  const undisclosed = sql`SELECT e.id FROM voting_events e WHERE e.deleted_at IS NULL AND e.type = 'election' AND e.id IN (
+    SELECT u.voting_event_id FROM undisclosed_voters u UNION SELECT v.voting_event_id FROM voters v WHERE v.approved_by_key)`;
+  return valuesOf(db, undisclosed);
+}

@@ -46,10 +46,7 @@ export async function printKeys(
   const which = sql`v.id > ${after} AND v.id <= ${run.listUntil} AND ${inAudience(run.audience)}`;
   const listed = await listTagged(tx, event.id, which, limit);
   const voters = listed.filter((row) => isGenuine(secrets, row));
-  const keys = voters.map((voter) => ({
-    ...voter,
-    key: makeVoterKey(ownSecrets, voter, run.id),
-  }));
+  const keys = voters.map((voter) => ({ ...voter, key: makeVoterKey(ownSecrets, voter, run.id) }));
   const ids = sql`${sql.param(voters.map(({ id }) => id))}::text[]`;
   const isRehearsed = event.rehearsalSince !== null;
   if (isRehearsed) {

@@ -165,10 +165,8 @@ export const markFinal = (tx: Transaction, secrets: Secrets, event: VotingEvent,
 const LIFE = sql.raw(lifeOf('voting_events'));
 
 /** At most 1,000 events with an unannounced change by the clock: opening, missed start, close, results, rehearsal's end. */
-export const listTimedEvents = (executor: Executor): Promise<string[]> =>
-  valuesOf(
-    executor,
-    sql`
+export function listTimedEvents(executor: Executor): Promise<string[]> {
+  const due = sql`
     SELECT id FROM (
       SELECT id FROM voting_events WHERE rehearsal_since IS NOT NULL AND starts_at <= now_ms() AND deleted_at IS NULL
       UNION ALL
@@ -184,8 +182,9 @@ export const listTimedEvents = (executor: Executor): Promise<string[]> =>
       UNION ALL
       SELECT id FROM voting_events WHERE results_visibility = 'published' AND NOT results_announced AND deleted_at IS NULL
         AND is_final(${LIFE}, now_ms())
-    ) AS due GROUP BY id LIMIT 1000`,
-  );
+    ) AS due GROUP BY id LIMIT 1000`;
+  return valuesOf(executor, due);
+}
 
 /** From this long before its start, an event's key is checked. */
 const LOOKED_AFTER_HOURS = 24;
@@ -219,13 +218,11 @@ export async function markDeleted(tx: Transaction, id: string): Promise<void> {
 const COPYING_HOURS = 24;
 
 /** Whether another event still copies the voters of a deleted event, which must not be removed before. */
-export const isRollBeingCopied = (executor: Executor, id: string): Promise<boolean> =>
-  isTrue(
-    executor,
-    sql`
-    SELECT EXISTS (SELECT 1 FROM roll_copies c JOIN voting_events e ON e.id = c.source_id
-      WHERE c.source_id = ${id} AND e.deleted_at > now_ms() - ${COPYING_HOURS * HOUR_MS}::bigint) AS copied`,
-  );
+export function isRollBeingCopied(executor: Executor, id: string): Promise<boolean> {
+  const copied = sql`SELECT EXISTS (SELECT 1 FROM roll_copies c JOIN voting_events e ON e.id = c.source_id
+    WHERE c.source_id = ${id} AND e.deleted_at > now_ms() - ${COPYING_HOURS * HOUR_MS}::bigint)`;
+  return isTrue(executor, copied);
+}
 
 /** Removes rows of a deleted event, its own row last. @returns how many: fewer than `maxRows` when all are gone */
 export const removeEventRows = (executor: Executor, id: string, maxRows: number): Promise<number> =>
@@ -279,7 +276,7 @@ export async function dropUnpaidBallots(tx: Transaction, eventId: string): Promi
 export const hasPaidVotes = (tx: Transaction, eventId: string): Promise<boolean> =>
   isTrue(
     tx,
-    sql`SELECT EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId} AND purpose = 'vote') AS found`,
+    sql`SELECT EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId} AND purpose = 'vote')`,
   );
 
 /** Whether a payment is under way, or has bought something that would be lost with the event. */
