@@ -41,9 +41,7 @@ export const candidateRouter = (deps: Deps) =>
         refusals: ['results_final', 'plan_limit'],
         example: { name: 'Greta Lind', positionIds: [EXAMPLE.position] },
       },
-      body: body(createCandidateBody, ({ event }: Organizer, sent, isFaulty) =>
-        judgeCandidateParts(deps.db, event.id, sent, isFaulty),
-      ),
+      body: body(createCandidateBody, judgeCandidateParts(deps)),
       work: createCandidate,
     },
     change: {

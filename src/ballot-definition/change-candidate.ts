@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/changes.ts';
-import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { type IsFaulty, type Judge, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { mailWords } from '#src/mail/mail-words.ts';
 import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
@@ -89,19 +89,13 @@ export function changedLinks(before: Candidate, body: SoundParts<Body>, isFaulty
 }
 
 /** Checks the well-formed values of a new candidate even if the body's shape is refused, so that one answer names all faults. */
-export function judgeCandidateParts(
-  db: Database,
-  eventId: string,
-  { positionIds = [], groupId, referendumRole = null }: SoundParts<NewCandidate>,
-  isFaulty: IsFaulty,
-): Promise<Issue[]> {
-  const isRoleKnown = !isFaulty('positionIds') && !isFaulty('referendumRole');
-  return candidateIssues(db, eventId, {
-    positionIds,
-    groupId,
-    referendumRole: isRoleKnown ? referendumRole : undefined,
-  });
-}
+export const judgeCandidateParts =
+  ({ db }: Pick<Deps, 'db'>): Judge<Organizer, NewCandidate> =>
+  ({ event }, { positionIds = [], groupId, referendumRole = null }, isFaulty) => {
+    const isRoleKnown = !isFaulty('positionIds') && !isFaulty('referendumRole');
+    const role = isRoleKnown ? referendumRole : undefined;
+    return candidateIssues(db, event.id, { positionIds, groupId, referendumRole: role });
+  };
 
 /** Adds an organizer's candidate, by default as `approved`. @throws ApiError 422; 409 `results_final`; 422 `plan_limit` */
 export const createCandidate: CreatePart<Candidate, NewCandidate> = async (tx, deps, organizer, body) => {

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/changes.ts';
-import type { Database, Executor } from '#src/database/client.ts';
-import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import type { Executor } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { type IsFaulty, type Judge, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import {
@@ -67,15 +68,13 @@ const soundPosition = (
     ...(isFaulty('quadraticTopUp') ? {} : { quadraticTopUp }),
   }) as Body;
 
+type JudgeDeps = Pick<Deps, 'pricing' | 'db'>;
+
 /** Checks the well-formed values of a new position even if the body's shape is refused, so that one answer names all faults. */
-export async function judgePositionParts(
-  deps: Pick<TopUpDeps, 'pricing'> & { readonly db: Database },
-  event: VotingEvent,
-  sent: SoundParts<NewPosition>,
-  isFaulty: IsFaulty,
-): Promise<Issue[]> {
-  return positionBodyIssues(deps.db, deps, event, undefined, soundPosition(sent, isFaulty), isFaulty);
-}
+export const judgePositionParts =
+  (deps: JudgeDeps): Judge<Organizer, NewPosition> =>
+  ({ event }, sent, isFaulty) =>
+    positionBodyIssues(deps.db, deps, event, undefined, soundPosition(sent, isFaulty), isFaulty);
 
 /** Adds a position. @throws ApiError 422 for settings of another method; 409 `event_has_ballots`, `results_final`; 422 `plan_limit` */
 export const createPosition: CreatePart<Position, NewPosition, TopUpDeps> = async (tx, deps, organizer, body) => {
@@ -128,17 +127,14 @@ async function changedOf(executor: Executor, before: Position, sent: ReturnType<
 }
 
 /** Checks the well-formed values of a change even if the body's shape is refused, so that one answer names all faults. */
-export async function judgeChangeParts(
-  deps: Pick<TopUpDeps, 'pricing'> & { readonly db: Database },
-  { event, row }: Pick<Organizer, 'event'> & { readonly row: Position },
-  sent: SoundParts<Body>,
-  isFaulty: IsFaulty,
-): Promise<Issue[]> {
-  const changed = await changedOf(deps.db, row, givenOf(soundPosition(sent, isFaulty)));
-  return isFaulty('votingMethod')
-    ? groupIssues(deps.db, event.id, changed.groupId)
-    : positionBodyIssues(deps.db, deps, event, row, changed, isFaulty);
-}
+export const judgeChangeParts =
+  (deps: JudgeDeps): Judge<Organizer & { readonly row: Position }, Body> =>
+  async ({ event, row }, sent, isFaulty) => {
+    const changed = await changedOf(deps.db, row, givenOf(soundPosition(sent, isFaulty)));
+    return isFaulty('votingMethod')
+      ? groupIssues(deps.db, event.id, changed.groupId)
+      : positionBodyIssues(deps.db, deps, event, row, changed, isFaulty);
+  };
 
 /** The shown `maxSelections`: null is shown as the number of candidates, and sending that number back sets no limit. */
 async function shownLimit(tx: Executor, position: Position): Promise<number> {

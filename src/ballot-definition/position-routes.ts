@@ -1,6 +1,5 @@
 import type { Deps } from '#src/deps.ts';
 import { body } from '#src/http/body.ts';
-import type { Organizer } from '#src/voting-events/access.ts';
 import { changePosition, createPosition, judgeChangeParts, judgePositionParts } from './change-position.ts';
 import { partRouter } from './part-operations.ts';
 import { createPositionBody, listPositionsQuery, positionView, updatePositionBody, viewPosition } from './position.ts';
@@ -22,9 +21,7 @@ export function positionRouter(deps: Deps) {
         refusals: ['event_has_ballots', 'results_final', 'plan_limit', 'plan_feature'],
         example: { title: 'Chair', votingMethod: 'plurality' },
       },
-      body: body(createPositionBody, ({ event }: Organizer, sent, isFaulty) =>
-        judgePositionParts(deps, event, sent, isFaulty),
-      ),
+      body: body(createPositionBody, judgePositionParts(deps)),
       work: createPosition,
     },
     change: {
@@ -32,12 +29,7 @@ export function positionRouter(deps: Deps) {
         refusals: ['event_has_ballots', 'results_final', 'plan_feature'],
         example: { title: 'Chair of the board', tieBreak: 'lot' },
       },
-      body: body(
-        updatePositionBody,
-        (target: Organizer & { readonly row: Position }, sent, isFaulty) =>
-          judgeChangeParts(deps, target, sent, isFaulty),
-        ({ row }) => show(row, deps.db),
-      ),
+      body: body(updatePositionBody, judgeChangeParts(deps), ({ row }) => show(row, deps.db)),
       work: changePosition,
     },
     deletion: { kind: 'positions', refusals: ['event_has_ballots', 'results_final'] },

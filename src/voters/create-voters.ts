@@ -18,6 +18,11 @@ import { createVoterBody, createVotersBody, type VoterInput, viewVoter, voterVie
 
 export const ROLL_REFUSALS = ['voter_exists', 'roll_closed', 'plan_limit', 'ballot_key_unavailable'] as const;
 
+export const EXAMPLE_VOTERS = [
+  { name: 'Vera Okafor', email: 'vera@club.example' },
+  { name: 'Tomás Ruiz', voterId: 'M-1042', weight: 1.5 },
+];
+
 export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
   const event = loadEvent(deps);
   const createBody = body(createVoterBody, ({ event: of }: Organizer, sent, isFaulty) =>
@@ -50,12 +55,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
       description: 'One bad or duplicate row refuses them all, and is named as `voters[<index>].<field>`.',
       answers: answersCreated(z.array(voterView), 'The new voters, in the order sent.'),
       refusals: [...ROLL_REFUSALS],
-      example: {
-        voters: [
-          { name: 'Vera Okafor', email: 'vera@club.example' },
-          { name: 'Tomás Ruiz', voterId: 'M-1042', weight: 1.5 },
-        ],
-      },
+      example: { voters: EXAMPLE_VOTERS },
     }),
     event,
     takeIdempotencyKey(),

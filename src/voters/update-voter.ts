@@ -5,7 +5,7 @@ import { groupIssues } from '#src/ballot-definition/record-ballot-change.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { type IsFaulty, type Judge, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { emailKey } from '#src/platform/email-address.ts';
@@ -62,12 +62,10 @@ const changedOf = <Sent extends Partial<SoundParts<Body>>>(sent: Sent, before: V
   changedFields(sent, { ...before, weight: before.weightMicro, status: shownStatusOf(before) });
 
 /** Also validates the remaining values of a change whose shape was refused, so that one answer lists all errors. */
-export const judgeChangeParts = (
-  executor: Executor,
-  { event, row }: { readonly event: VotingEvent; readonly row: Voter },
-  sent: SoundParts<Body>,
-  isFaulty: IsFaulty,
-): Promise<Issue[]> => changeIssues(executor, event, row, changedOf(sent, row), isFaulty);
+export const judgeChangeParts =
+  ({ db }: Pick<Deps, 'db'>): Judge<Organizer & { readonly row: Voter }, Body> =>
+  ({ event, row }, sent, isFaulty) =>
+    changeIssues(db, event, row, changedOf(sent, row), isFaulty);
 
 /** @throws ApiError 409 `event_closed`, `results_final`; `event_has_ballots`: a cast fixes weight and group, a confirm the status too */
 async function guardVoter(tx: Transaction, event: LockedEvent, before: Voter, changed: Changed): Promise<void> {

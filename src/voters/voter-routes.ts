@@ -17,7 +17,7 @@ import { csvById } from '#src/platform/csv.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
-import { addCreateVoters, ROLL_REFUSALS } from './create-voters.ts';
+import { addCreateVoters, EXAMPLE_VOTERS, ROLL_REFUSALS } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
 import { importPart, importWhole, readRows } from './import-roll.ts';
 import { rejectVoters } from './reject-voters.ts';
@@ -124,13 +124,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
       bounds: IMPORT_BOUNDS,
       answers: answersOne(importedRollView, 'What became of the rows.'),
       refusals: [...ROLL_REFUSALS],
-      example: {
-        mode: 'partial',
-        voters: [
-          { name: 'Vera Okafor', email: 'vera@club.example' },
-          { name: 'Tomás Ruiz', voterId: 'M-1042', weight: 1.5 },
-        ],
-      },
+      example: { mode: 'partial', voters: EXAMPLE_VOTERS },
     }),
     event,
     takeIdempotencyKey(),
@@ -185,10 +179,8 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
 
 function addOneVoter(router: Hono<Env>, deps: Deps): void {
   const voter = loadRow(deps, findVoter);
-  const updateBody = body(
-    updateVoterBody,
-    (target: Organizer & { readonly row: Voter }, sent, isFaulty) => judgeChangeParts(deps.db, target, sent, isFaulty),
-    ({ event, row }) => viewStoredVoter(deps, event, row),
+  const updateBody = body(updateVoterBody, judgeChangeParts(deps), ({ event, row }) =>
+    viewStoredVoter(deps, event, row),
   );
   router.on(
     ...operation('getVoter', 'GET /:id', {

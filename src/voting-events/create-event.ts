@@ -6,7 +6,7 @@ import { hasRoomForEvent, takeEventFromPlan } from '#src/accounts/repository.ts'
 import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
-import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { type IsFaulty, type Judge, NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
@@ -103,12 +103,10 @@ async function creationIssues(
 }
 
 /** Validates the well-formed fields of a new event whose shape is refused, so that one answer names all faults. */
-export const judgeEventParts = (
-  deps: Pick<Deps, 'pricing' | 'config' | 'clock' | 'db'>,
-  caller: Caller,
-  sent: SoundParts<Body>,
-  isFaulty: IsFaulty,
-): Promise<Issue[]> => creationIssues(deps.db, deps, caller, soundSettings(sent), deps.clock.now(), isFaulty);
+export const judgeEventParts =
+  (deps: Pick<Deps, 'pricing' | 'config' | 'clock' | 'db'>): Judge<unknown, Body> =>
+  (_target, sent, isFaulty, caller) =>
+    creationIssues(deps.db, deps, caller, soundSettings(sent), deps.clock.now(), isFaulty);
 
 /** Creates an event (completions 3). @param fill adds rows of other tables @throws ApiError 422 `plan_limit`, 409 `code_in_use`, 422 */
 export async function createEvent(

@@ -11,7 +11,7 @@ import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { loadEvent, type Organizer, withoutForgedShares } from './access.ts';
+import { loadEvent, withoutForgedShares } from './access.ts';
 import { createEvent, judgeEventParts } from './create-event.ts';
 import { deleteVotingEvent } from './delete-event.ts';
 import { createEventBody, deleteEventQuery, listEventsQuery, updateEventBody } from './event-body.ts';
@@ -42,14 +42,8 @@ async function countIn(executor: Executor, events: readonly VotingEvent[]): Prom
 
 export function eventRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
-  const creationBody = body(createEventBody, (_target, sent, isFaulty, caller) =>
-    judgeEventParts(deps, caller, sent, isFaulty),
-  );
-  const changeBody = body(
-    updateEventBody,
-    (target: Organizer, sent, isFaulty) => judgeChangeParts(deps, target, sent, isFaulty),
-    (target) => viewWaiting(deps.db, target.event),
-  );
+  const creationBody = body(createEventBody, judgeEventParts(deps));
+  const changeBody = body(updateEventBody, judgeChangeParts(deps), ({ event }) => viewWaiting(deps.db, event));
   const router = new Hono<Env>();
   router.on(
     ...operation('listVotingEvents', 'GET /', {

@@ -3,7 +3,7 @@ import { changeBy, differenceOf } from '#src/accounts/changes.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { type IsFaulty, type Judge, NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
@@ -153,13 +153,10 @@ async function changeIssues(
 }
 
 /** Validates the well-formed fields of a change whose shape is refused, so that one answer names all faults. */
-export const judgeChangeParts = (
-  deps: Pick<Deps, 'pricing' | 'config' | 'clock' | 'db'>,
-  { event }: Organizer,
-  { status, ...sent }: SoundParts<Body>,
-  isFaulty: IsFaulty,
-): Promise<Issue[]> =>
-  changeIssues(deps.db, deps, event, deps.clock.now(), { ...soundSettings(sent), status }, isFaulty);
+export const judgeChangeParts =
+  (deps: Pick<Deps, 'pricing' | 'config' | 'clock' | 'db'>): Judge<Organizer, Body> =>
+  ({ event }, { status, ...sent }, isFaulty) =>
+    changeIssues(deps.db, deps, event, deps.clock.now(), { ...soundSettings(sent), status }, isFaulty);
 
 /** Requires a new `endsAt` ahead from the draft to the final result: a past one would shorten the time for late confirmations. */
 function endIssues(
