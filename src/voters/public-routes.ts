@@ -16,7 +16,7 @@ import { reportForged } from '#src/voting-events/forged-rows.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { ROLL_REFUSALS } from './create-voters.ts';
 import { checkCast, type Participant, reasonOf } from './eligibility.ts';
-import { checkRegistration, registerVoter, registrationIssues } from './register-voter.ts';
+import { checkRegistration, judgeRegistration, registerVoter } from './register-voter.ts';
 import { requestVoterKey } from './request-voter-key.ts';
 import {
   eligibilityView,
@@ -76,9 +76,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
   const event = loadPublicEvent(deps);
   const anyEvent = loadAnyPublicEvent(deps);
   const checkBody = bodyFor(({ event: { type } }: VoteCaller) => (type === 'poll' ? checkPollBody : checkElectionBody));
-  const registrationBody = body(registerVoterBody, ({ event: of }: VoteCaller, sent, isFaulty) =>
-    registrationIssues(deps, of, sent, isFaulty),
-  );
+  const registrationBody = body(registerVoterBody, judgeRegistration(deps));
   const router = new Hono<Env>();
   router.on(
     ...operation('registerVoter', 'POST /register/voter', {

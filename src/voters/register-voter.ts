@@ -5,9 +5,8 @@ import { groupIssues } from '#src/ballot-definition/record-ballot-change.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { type Judge, NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import type { Issue } from '#src/platform/errors.ts';
 import { elsewhere } from '#src/platform/turns.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { requireNoIssues } from '#src/voting-events/guard-change.ts';
@@ -49,6 +48,7 @@ export const canReceiveMail: DomainCheck = async (address) => {
 /** Used when the DNS look-up is switched off. */
 export const acceptEveryDomain: DomainCheck = async () => true;
 
+type Body = z.output<typeof registerVoterBody>;
 type RegistrationDeps = VoterDeps & Pick<Deps, 'db' | 'domainCheck'>;
 
 function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): void {
@@ -57,30 +57,23 @@ function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): vo
 }
 
 /** Validates the values of a registration. @param isFaulty whether a field was sent with a wrong shape, and so is not missing */
-export async function registrationIssues(
-  deps: Pick<RegistrationDeps, 'db' | 'domainCheck'>,
-  event: VotingEvent,
-  { voterId, email, groupId }: SoundParts<z.output<typeof registerVoterBody>>,
-  isFaulty: IsFaulty,
-): Promise<Issue[]> {
-  const [ofGroup, takesMail] = await Promise.all([
-    groupIssues(deps.db, event.id, groupId),
-    email === undefined || deps.domainCheck(email),
-  ]);
-  return [
-    ...identityIssues(event, { voterId, email }, isFaulty),
-    ...ofGroup,
-    ...(takesMail ? [] : [{ field: 'email', message: 'has a domain that does not accept mail' }]),
-  ];
-}
+export const judgeRegistration =
+  ({ db, domainCheck }: Pick<Deps, 'db' | 'domainCheck'>): Judge<VoteCaller, Body> =>
+  async ({ event }, { voterId, email, groupId }, isFaulty) => {
+    const [ofGroup, takesMail] = await Promise.all([
+      groupIssues(db, event.id, groupId),
+      email === undefined || domainCheck(email),
+    ]);
+    return [
+      ...identityIssues(event, { voterId, email }, isFaulty),
+      ...ofGroup,
+      ...(takesMail ? [] : [{ field: 'email', message: 'has a domain that does not accept mail' }]),
+    ];
+  };
 
 /** @throws ApiError 422 for an unknown group, a missing voter ID, or an address whose domain accepts no mail */
-export async function checkRegistration(
-  deps: RegistrationDeps,
-  { event }: VoteCaller,
-  body: z.output<typeof registerVoterBody>,
-): Promise<void> {
-  requireNoIssues(await registrationIssues(deps, event, body, NOTHING_FAULTY));
+export async function checkRegistration(deps: RegistrationDeps, target: VoteCaller, body: Body): Promise<void> {
+  requireNoIssues(await judgeRegistration(deps)(target, body, NOTHING_FAULTY, target.caller));
 }
 
 /**
@@ -91,7 +84,7 @@ export async function checkRegistration(
 export async function registerVoter(
   deps: RegistrationDeps,
   { caller, event, ownerPlan }: VoteCaller,
-  body: z.output<typeof registerVoterBody>,
+  body: Body,
   store: (tx: Transaction, voter: Voter) => Promise<void>,
 ): Promise<Voter> {
   requireOpenRegistration(deps, event);
