@@ -148,45 +148,40 @@ async function writeRows(
     last[kind] += 1;
     return last[kind];
   };
-  const times = { createdAt: nowMs, updatedAt: nowMs };
+  const common = (kind: Kind, id: string) => ({
+    ...{ votingEventId: eventId, id: idOf(kind, id) },
+    ...{ createdAt: nowMs, updatedAt: nowMs },
+  });
   await tx.update(groups).set({ nameKey: null }).where(eq(groups.votingEventId, eventId));
   const rows = {
     groups: definition.groups.map((group) => ({
       ...group,
-      votingEventId: eventId,
-      id: idOf('groups', group.id),
+      ...common('groups', group.id),
       nameKey: nameKeyOf(group.name),
-      ...times,
     })),
     positions: definition.positions.map((position, index) => ({
       ...position,
       ...settle(position.votingMethod, givenOf(position), undefined),
-      votingEventId: eventId,
-      id: idOf('positions', position.id),
+      ...common('positions', position.id),
       groupId: groupOf(position.groupId),
       sortOrder: position.sortOrder ?? index,
       tieBreak: position.tieBreak ?? ('joint' as const),
       number: numberOf('positions', position.id),
-      ...times,
     })),
     candidates: definition.candidates.map((candidate, index) => ({
       ...candidate,
-      votingEventId: eventId,
-      id: idOf('candidates', candidate.id),
+      ...common('candidates', candidate.id),
       positionIds: candidate.positionIds.map((id) => idOf('positions', id)),
       groupId: groupOf(candidate.groupId),
       status: candidate.status ?? ('approved' as const),
       source: 'organizer' as const,
       sortOrder: candidate.sortOrder ?? index,
       number: numberOf('candidates', candidate.id),
-      ...times,
     })),
     sponsors: definition.sponsors.map((sponsor, index) => ({
       ...sponsor,
-      votingEventId: eventId,
-      id: idOf('sponsors', sponsor.id),
+      ...common('sponsors', sponsor.id),
       sortOrder: sponsor.sortOrder ?? index,
-      ...times,
     })),
   };
   const keptGroups = rows.groups.map(({ id }) => id);
@@ -324,13 +319,8 @@ async function recordDefinition(
   tx: Transaction,
   deps: EventDeps,
   organizer: Organizer,
-  { groups, positions, candidates, sponsors }: EventDefinition,
+  definition: EventDefinition,
 ): Promise<void> {
-  const after = {
-    groups: groups.length,
-    positions: positions.length,
-    candidates: candidates.length,
-    sponsors: sponsors.length,
-  };
+  const after = Object.fromEntries(namesOf(KINDS).map((kind) => [kind, definition[kind].length]));
   await recordChange(tx, deps, changeBy(organizer, 'voting_event.defined', organizer.event.id, { after }));
 }

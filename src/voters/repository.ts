@@ -46,12 +46,16 @@ const toVoter = ({ vote: stands, keepsBack: secret, ...row }: VoterRow): Voter =
   disclosed: !secret || stands === 'shown',
 });
 
-/** The voters on the roll that meet a condition, in the order of their creation. */
+/** The voters on the roll that meet these conditions. */
+const onRoll = (eventId: string, ...conditions: (SQL | undefined)[]) =>
+  and(eq(voters.votingEventId, eventId), isNull(voters.deletedAt), isNull(voters.erasedAt), ...conditions);
+
+/** In the order of their creation. */
 async function listWhere(executor: Executor, eventId: string, condition: SQL): Promise<Voter[]> {
   const rows = await executor
     .select(columnsIn(eventId))
     .from(voters)
-    .where(and(eq(voters.votingEventId, eventId), condition, isNull(voters.deletedAt), isNull(voters.erasedAt)))
+    .where(onRoll(eventId, condition))
     .orderBy(asc(voters.id));
   return rows.map(toVoter);
 }
@@ -98,12 +102,7 @@ export async function listVoters(
   filter: VoterFilter,
   limit: number,
 ): Promise<VoterPage> {
-  const listed = and(
-    eq(voters.votingEventId, eventId),
-    isNull(voters.deletedAt),
-    isNull(voters.erasedAt),
-    filter.after === undefined ? undefined : gt(voters.id, filter.after),
-  );
+  const listed = onRoll(eventId, filter.after === undefined ? undefined : gt(voters.id, filter.after));
   const isShown = sql`(${vote} = 'shown' OR (${vote} = 'waits' AND NOT ${keepsBack(eventId)}))`;
   const shownStatus = sql`(CASE WHEN voters.approved_by_key AND ${keepsBack(eventId)} AND ${vote} IS DISTINCT FROM 'shown'
     THEN 'pending' ELSE voters.status END)`;

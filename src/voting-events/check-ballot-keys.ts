@@ -45,11 +45,8 @@ export async function checkKeyFolders(settings: KeySettings): Promise<Finding[]>
   const fault = await faultOf(folders, folders.main);
   if (fault !== undefined)
     return [failed(NAME, `BALLOT_KEYS_DIR: ${fault}`, 'Make the folder, and let the service write there.')];
-  const faults: string[] = [];
-  for (const copy of folders.copies) {
-    const fault = await faultOf(folders, copy);
-    if (fault !== undefined) faults.push(fault);
-  }
+  const looks = await Array.fromAsync(folders.copies, (copy) => faultOf(folders, copy));
+  const faults = looks.filter((one) => one !== undefined);
   const cure = 'No election opens meanwhile, and no key is destroyed. Bring the folder back, or take it off the list.';
   if (faults.length > 0) return [warned(COPIES, `BALLOT_KEYS_COPIES: ${faults.join(', ')}`, cure)];
   return [found(NAME, `they stand in ${folders.all.join(', ')}`)];
