@@ -52,8 +52,12 @@ export function accountRouter(): Hono<Env> {
       const me: z.output<typeof meView> = {
         account: { id: caller.accountId, name: caller.accountName, plan: caller.plan },
         key: {
-          ...{ id: caller.keyId, name: caller.keyName, hint: caller.keyHint, scopes: caller.scopes },
-          ...{ expiresAt: caller.keyExpiresAt, createdAt: caller.keyCreatedAt },
+          id: caller.keyId,
+          name: caller.keyName,
+          hint: caller.keyHint,
+          scopes: caller.scopes,
+          expiresAt: caller.keyExpiresAt,
+          createdAt: caller.keyCreatedAt,
         },
       };
       return answer(c, ok(me));

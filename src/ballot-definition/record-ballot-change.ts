@@ -15,11 +15,18 @@ export type TopUpDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing'>;
 
 /** Adds a row to the ballot of an event. */
 export type CreatePart<Row, Body, Needs = BallotChangeDeps> = (
-  ...of: [tx: Transaction, deps: Needs, organizer: Organizer, body: Body]
+  tx: Transaction,
+  deps: Needs,
+  organizer: Organizer,
+  body: Body,
 ) => Promise<Row>;
 /** Changes the row with an ID. */
 export type ChangePart<Row, Body, Needs = BallotChangeDeps> = (
-  ...of: [tx: Transaction, deps: Needs, organizer: Organizer, id: string, body: Body]
+  tx: Transaction,
+  deps: Needs,
+  organizer: Organizer,
+  id: string,
+  body: Body,
 ) => Promise<Row>;
 
 /** Rows of each kind that one event may have (contract, "Limits"). */
@@ -29,8 +36,10 @@ export const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sp
 
 /** The columns that every kind of row has. @param event locked */
 export const newRow = ({ ids }: Pick<Deps, 'ids'>, { id, lockedAt }: LockedEvent, kind: keyof typeof PREFIXES) => ({
-  ...{ votingEventId: id, id: ids.sortable(PREFIXES[kind]) },
-  ...{ createdAt: lockedAt, updatedAt: lockedAt },
+  votingEventId: id,
+  id: ids.sortable(PREFIXES[kind]),
+  createdAt: lockedAt,
+  updatedAt: lockedAt,
 });
 
 /** Requires room for one more row; returns the count. The event must be locked against races. @throws ApiError 422 `plan_limit` */

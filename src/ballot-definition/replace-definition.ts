@@ -149,8 +149,10 @@ async function writeRows(
     return last[kind];
   };
   const common = (kind: Kind, id: string) => ({
-    ...{ votingEventId: eventId, id: idOf(kind, id) },
-    ...{ createdAt: nowMs, updatedAt: nowMs },
+    votingEventId: eventId,
+    id: idOf(kind, id),
+    createdAt: nowMs,
+    updatedAt: nowMs,
   });
   await tx.update(groups).set({ nameKey: null }).where(eq(groups.votingEventId, eventId));
   const rows = {

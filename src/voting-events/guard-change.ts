@@ -25,7 +25,10 @@ export function requireNoIssues(issues: readonly Issue[]): void {
 
 /** Changes the rows with these IDs, all or none. @returns how many it changed */
 export type BulkChange<Needs> = (
-  ...of: [tx: Transaction, deps: Needs, organizer: Organizer, ids: readonly string[]]
+  tx: Transaction,
+  deps: Needs,
+  organizer: Organizer,
+  ids: readonly string[],
 ) => Promise<number>;
 
 /** An issue for each ID in a list of a body that names no row of the event. */
