@@ -51,7 +51,7 @@ async function start(given: Config): Promise<Running> {
   for (const line of listUnknownSettings()) say(`Note: ${line}. See .env.example.`);
   const embedded = given.databaseUrl === undefined;
   if (embedded) say('Starting the embedded database …');
-  const database = embedded ? await startEmbeddedDatabase({ dataDir: given.dataDir, log: () => undefined }) : undefined;
+  const database = embedded ? await startEmbeddedDatabase({ dataDir: given.dataDir }) : undefined;
   let sandbox: Sandbox | undefined;
   try {
     const url = given.databaseUrl ?? database?.url ?? '';

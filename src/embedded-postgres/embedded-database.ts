@@ -11,7 +11,6 @@ import { findFreePort, launchServer, PortTaken, type Server, type ServerSettings
 interface EmbeddedDatabaseOptions {
   /** The database is in the subfolder `postgres`, or where the link in that subfolder leads. */
   readonly dataDir: string;
-  readonly log: (message: string) => void;
   /** False, for tests only, gives up safety against power cuts for speed. */
   readonly durable?: boolean;
 }
@@ -43,37 +42,26 @@ async function launchOnFreePort(settings: ServerSettings): Promise<Server> {
 }
 
 /** Restarts a server that ended unexpectedly, on the same port, because connection pools reconnect to the known address. */
-async function relaunch(
-  settings: ServerSettings,
-  port: number,
-  log: (message: string) => void,
-  given: AbortSignal,
-): Promise<Server | undefined> {
+async function relaunch(settings: ServerSettings, port: number, given: AbortSignal): Promise<Server | undefined> {
   while (!given.aborted) {
     try {
-      await stopLeftovers(settings.cluster, log);
+      await stopLeftovers(settings.cluster);
       return await launchServer(settings, port);
-    } catch (fault) {
-      log(fault instanceof Error ? fault.message : 'PostgreSQL did not start');
+    } catch {
       await delay(RESTART_PAUSE_MS, undefined, { signal: given }).catch(() => undefined);
     }
   }
   return undefined;
 }
 
-function superviseServer(
-  settings: ServerSettings,
-  first: Server,
-  log: (message: string) => void,
-): { stop(): Promise<void> } {
+function superviseServer(settings: ServerSettings, first: Server): { stop(): Promise<void> } {
   const stopping = new AbortController();
   let server = first;
   async function supervise(): Promise<void> {
     for (;;) {
-      const how = await server.ended;
+      await server.ended;
       if (stopping.signal.aborted) return;
-      log(`PostgreSQL ended (${how}); starting it again`);
-      const next = await relaunch(settings, first.port, log, stopping.signal);
+      const next = await relaunch(settings, first.port, stopping.signal);
       if (next === undefined) return;
       server = next;
       if (stopping.signal.aborted) await next.stop();
@@ -100,23 +88,21 @@ async function ensureDatabase(cluster: Cluster, port: number): Promise<void> {
   await withClient(maintenance, (client) => client.query(`CREATE DATABASE ${DATABASE_NAME}`));
 }
 
-type Say = (message: string) => void;
-
 /** Starts the server of a home (the database's folder), and releases the home's lock if that fails. */
-async function startLocked(home: string, lock: HomeLock, log: Say, durable: boolean): Promise<EmbeddedDatabase> {
+async function startLocked(home: string, lock: HomeLock, durable: boolean): Promise<EmbeddedDatabase> {
   try {
-    return await start(home, lock, log, durable);
+    return await start(home, lock, durable);
   } catch (fault) {
     await lock.release();
     throw fault;
   }
 }
 
-async function start(home: string, lock: HomeLock, log: Say, durable: boolean): Promise<EmbeddedDatabase> {
+async function start(home: string, lock: HomeLock, durable: boolean): Promise<EmbeddedDatabase> {
   const user = await serverUserOf(home);
   const binaries = await prepareBinaries(home, user);
   const cluster = await prepareCluster(home, binaries, user, durable);
-  await stopLeftovers(cluster, log);
+  await stopLeftovers(cluster);
   const settings = { binaries, cluster, user, durable, logFile: path.join(home, 'postgres.log') };
   const server = await launchOnFreePort(settings);
   try {
@@ -126,8 +112,7 @@ async function start(home: string, lock: HomeLock, log: Say, durable: boolean): 
     await server.stop();
     throw fault;
   }
-  log(`PostgreSQL takes connections on 127.0.0.1:${server.port}, its data is in ${cluster.folder}`);
-  const supervised = superviseServer(settings, server, log);
+  const supervised = superviseServer(settings, server);
   let stopped: Promise<void> | undefined;
   return {
     isServed: false,
@@ -142,10 +127,10 @@ async function start(home: string, lock: HomeLock, log: Say, durable: boolean): 
 /** Starts the service's own PostgreSQL and keeps it running until `stop`. @throws EmbeddedDatabaseInUse */
 export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const dataDir = path.resolve(options.dataDir);
-  const home = await openHome(dataDir, options.log);
+  const home = await openHome(dataDir);
   const lock = await tryLock(home, 'service');
   if (lock === undefined) throw new EmbeddedDatabaseInUse(dataDir, await readOwner(home));
-  return await startLocked(home, lock, options.log, options.durable ?? true);
+  return await startLocked(home, lock, options.durable ?? true);
 }
 
 const waitMs = (owner: Owner | undefined): number =>
@@ -154,12 +139,11 @@ const waitMs = (owner: Owner | undefined): number =>
 /** The running service's database, or one started for this command. @throws EmbeddedDatabaseInUse after a wait */
 export async function connectEmbeddedDatabase(dataDir: string): Promise<EmbeddedDatabase> {
   const folder = path.resolve(dataDir);
-  const silent = () => undefined;
-  const home = await openHome(folder, silent);
+  const home = await openHome(folder);
   const begin = performance.now();
   for (;;) {
     const lock = await tryLock(home, 'command');
-    if (lock !== undefined) return await startLocked(home, lock, silent, true);
+    if (lock !== undefined) return await startLocked(home, lock, true);
     const owner = await readOwner(home);
     if (owner?.purpose === 'service' && owner.port !== undefined) {
       const url = clusterUrl(owner.port, await readPassword(home));

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, mkdtemp, readdir, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { exists, hasCode, unless } from '#src/platform/files.ts';
 import { canEnter, chooseServerUser, runsAsRoot, type ServerUser } from './user.ts';
@@ -35,17 +35,12 @@ const namePrefix = (beside: string): string =>
   `voting-service-${createHash('sha256').update(beside).digest('hex').slice(0, 12)}-`;
 
 // The name has a random suffix: after `.data` is deleted, the next start needs an empty database, not rows encrypted under lost keys.
-async function makePlace(beside: string, user: ServerUser, log: (message: string) => void): Promise<string> {
+async function makePlace(beside: string, user: ServerUser): Promise<string> {
   for (const base of PLACES_ELSEWHERE) {
     try {
-      const earlier = (await readdir(base)).filter((name) => name.startsWith(namePrefix(beside)));
       const place = await mkdtemp(path.join(base, namePrefix(beside)));
       await chmod(place, 0o711);
-      if (canEnter(place, user)) {
-        for (const name of earlier)
-          log(`${path.join(base, name)} holds an earlier database of ${beside}; delete it when it is not needed`);
-        return place;
-      }
+      if (canEnter(place, user)) return place;
       await rm(place, { recursive: true });
     } catch (fault) {
       if (!hasCode(fault, 'ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC')) throw fault;
@@ -56,13 +51,8 @@ async function makePlace(beside: string, user: ServerUser, log: (message: string
   );
 }
 
-async function makeHomeElsewhere(
-  dataDir: string,
-  beside: string,
-  user: ServerUser,
-  log: (message: string) => void,
-): Promise<string> {
-  const place = await makePlace(beside, user, log);
+async function makeHomeElsewhere(dataDir: string, beside: string, user: ServerUser): Promise<string> {
+  const place = await makePlace(beside, user);
   await writeFile(
     path.join(place, 'README.txt'),
     `The database of ${beside}.\nPostgreSQL does not run as root, and user ${user.uid}, as whom it runs, cannot enter that folder.\n`,
@@ -74,19 +64,18 @@ async function makeHomeElsewhere(
     if (!hasCode(fault, 'EEXIST')) throw fault;
     return await realpath(linkToHome(dataDir));
   }
-  log(`user ${user.uid}, as whom PostgreSQL runs, cannot enter ${beside}: its database is kept in ${place}`);
   return place;
 }
 
 /** Finds or makes the folder for the database of `dataDir` (an absolute path), the same folder at every start. @returns its real path */
-export async function openHome(dataDir: string, log: (message: string) => void): Promise<string> {
+export async function openHome(dataDir: string): Promise<string> {
   const linked = await linkedHome(dataDir);
   if (linked !== undefined) return linked;
   const beside = await makeHomeBeside(dataDir);
   if (await exists(clusterFolder(beside))) return beside;
   const user = chooseServerUser();
   if (user === undefined || canEnter(beside, user)) return beside;
-  return await makeHomeElsewhere(dataDir, beside, user, log);
+  return await makeHomeElsewhere(dataDir, beside, user);
 }
 
 /** The account that runs PostgreSQL for a home: the owner of its data, else a chosen one. @throws with what to do */

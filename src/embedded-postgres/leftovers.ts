@@ -81,13 +81,10 @@ async function stopAll(cluster: Cluster, server: number): Promise<void> {
 }
 
 /** Ends servers of this cluster that a crashed run left: the caller holds the home's lock, so no service owns them. */
-export async function stopLeftovers(cluster: Cluster, log: (message: string) => void): Promise<void> {
+export async function stopLeftovers(cluster: Cluster): Promise<void> {
   const server = Number.parseInt((await readPidFile(cluster))[0] ?? '', 10);
   if (!Number.isInteger(server)) return;
-  if ((await processesOf(cluster)).length > 0) {
-    log('stopping a PostgreSQL server that an earlier run left behind');
-    await stopAll(cluster, server);
-  }
+  if ((await processesOf(cluster)).length > 0) await stopAll(cluster, server);
   // Process IDs start over with a machine or container, so the file may name an unrelated process: PostgreSQL would take
   // that process for its own server and refuse to start. No process of this cluster is left, so nothing needs the file.
   await rm(pidFile(cluster), { force: true });

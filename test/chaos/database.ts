@@ -59,7 +59,7 @@ async function startServers(folder: string): Promise<ChaosDatabase> {
 }
 
 async function startAlone(folder: string): Promise<ChaosDatabase> {
-  const server = await startEmbeddedDatabase({ dataDir: folder, log: () => undefined });
+  const server = await startEmbeddedDatabase({ dataDir: folder });
   await runStatements(server.url, ['CREATE DATABASE voting']);
   const url = withDatabase(server.url, 'voting');
   const begun = (): Promise<number | undefined> =>

@@ -143,7 +143,7 @@ process.on('SIGINT', () => {});
 try {
   const database = mode === 'command'
     ? await connectEmbeddedDatabase(dataDir)
-    : await startEmbeddedDatabase({ dataDir, log: () => {} });
+    : await startEmbeddedDatabase({ dataDir });
   console.log(JSON.stringify({ url: database.url }));
   process.stdin.once('data', async () => {
     await database.stop();

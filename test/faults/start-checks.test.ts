@@ -23,7 +23,7 @@ let database: { readonly url: string };
 
 const folder = useFolder('voting-start-');
 chmodSync(folder, 0o755);
-const server = await use(startEmbeddedDatabase({ dataDir: path.join(folder, 'server'), log: () => undefined }));
+const server = await use(startEmbeddedDatabase({ dataDir: path.join(folder, 'server') }));
 await runStatements(server.url, ['CREATE DATABASE migrated']);
 await migrate(withDatabase(server.url, 'migrated'));
 

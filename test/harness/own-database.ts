@@ -23,7 +23,7 @@ export async function startOwnDatabase(name: string, durable: boolean): Promise<
     await rm(dataDir, { recursive: true, force: true });
   };
   try {
-    const server = await startEmbeddedDatabase({ dataDir, durable, log: () => undefined });
+    const server = await startEmbeddedDatabase({ dataDir, durable });
     return { url: server.url, dataDir, stop: () => server.stop().finally(tidy) };
   } catch (fault) {
     await tidy();

@@ -24,7 +24,7 @@ export interface RealProcesses {
 export async function startRealProcesses(): Promise<RealProcesses> {
   const folder = mkdtempSync(path.join(tmpdir(), 'voting-real-'));
   chmodSync(folder, 0o755);
-  const server = await startEmbeddedDatabase({ dataDir: path.join(folder, 'server'), log: () => undefined });
+  const server = await startEmbeddedDatabase({ dataDir: path.join(folder, 'server') });
   await runStatements(server.url, ['CREATE DATABASE voting']);
   const databaseUrl = withDatabase(server.url, 'voting');
   await migrate(databaseUrl);

@@ -55,7 +55,7 @@ export interface Releases {
 export async function startReleases(): Promise<Releases> {
   const folder = mkdtempSync(path.join(tmpdir(), 'voting-releases-'));
   chmodSync(folder, 0o755);
-  const server = await startEmbeddedDatabase({ dataDir: path.join(folder, 'server'), log: () => undefined });
+  const server = await startEmbeddedDatabase({ dataDir: path.join(folder, 'server') });
   await runStatements(server.url, ['CREATE DATABASE migrated']);
   await migrate(withDatabase(server.url, 'migrated'));
   const started: StartedService[] = [];
