@@ -1,20 +1,13 @@
 import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { pick } from '#src/platform/pick.ts';
-import { recordEvent } from '#src/webhooks/record-event.ts';
+import { type EventType, recordEvent } from '#src/webhooks/record-event.ts';
 import { moveAttempt, type NewAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { type AttemptStatus, type PaymentAttempt, viewAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
-export type PaymentFact =
-  | 'succeeded'
-  | 'fulfilled'
-  | 'failed'
-  | 'cancelled'
-  | 'refunded'
-  | 'refund_failed'
-  | 'reversed'
-  | 'needs_attention';
+type FactOf<Type> = Type extends `payment.${infer Fact}` ? Fact : never;
+export type PaymentFact = FactOf<EventType>;
 
 /** Publishes a change of a payment in the transaction of the change: to webhooks and the audit trail, without the ballot and its code. */
 export async function recordPayment(
