@@ -96,23 +96,8 @@ const KEPT_BACK = `
   UNION ALL SELECT 'withheld', group_id, weight_micro::text, NULL, NULL FROM withheld_approvals($1)`;
 
 interface MomentRow {
-  readonly kind:
-    | 'box'
-    | 'queue'
-    | 'voided'
-    | 'reversed'
-    | 'snapshot'
-    | 'log'
-    | 'disputed'
-    | 'electorate'
-    | 'group'
-    | 'fractional'
-    | 'weighted'
-    | 'undisclosed'
-    | 'rare'
-    | 'withheld'
-    | 'changes'
-    | 'letters';
+  /** What the row is, as the statement names it. */
+  readonly kind: string;
   readonly number: string;
   readonly amount: string;
   readonly entries: Buffer | null;
@@ -150,7 +135,7 @@ export async function readCountInputs(
 ): Promise<CountInputs> {
   const [name, text] = keepsBack ? ['read_moment_of_secret', BASE + KEPT_BACK] : ['read_moment', BASE];
   const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
-  const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
+  const of = (kind: string): MomentRow[] => rows.filter((row) => row.kind === kind);
   const box = of('box');
   const [log] = of('log');
   const [electorate] = of('electorate');
