@@ -3,7 +3,6 @@ import type { Deps } from '#src/deps.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import type { EventResults } from '#src/results/event-results.ts';
-import type { CandidateResult, PositionResult } from '#src/tally/position-result.ts';
 import { shownStatusAt } from '#src/voting-events/lifecycle.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -16,24 +15,14 @@ const MOST_CANDIDATES = 30;
 type ResultDeps = Pick<Deps, 'reads' | 'clock' | 'definitions' | 'counting'>;
 
 /** The results of an event as its organizer sees them now, cut short. */
-export interface LiveResults extends Pick<VotingEvent, 'id' | 'code' | 'title' | 'type'> {
-  readonly status: string;
-  /** Why there are no results here; null if there are. */
-  readonly missing: string | null;
-  readonly ballots: number;
-  /** From 0 to 1; null in polls. */
-  readonly turnout: number | null;
-  readonly positions: readonly (Pick<PositionResult, 'id' | 'title' | 'votingMethod' | 'ballots'> & {
-    readonly candidates: readonly Pick<CandidateResult, (typeof CANDIDATE_FIELDS)[number]>[];
-  })[];
-}
+export type LiveResults = Awaited<ReturnType<typeof readOne>>;
 
-const CANDIDATE_FIELDS = ['id', 'name', 'votesWon', 'weightWon', 'winner'] as const;
-
-const shortPositions = (positions: EventResults['positions']): LiveResults['positions'] =>
+const shortPositions = (positions: EventResults['positions']) =>
   positions.slice(0, MOST_POSITIONS).map((position) => ({
     ...pick(position, ['id', 'title', 'votingMethod', 'ballots']),
-    candidates: position.candidates.slice(0, MOST_CANDIDATES).map((candidate) => pick(candidate, CANDIDATE_FIELDS)),
+    candidates: position.candidates
+      .slice(0, MOST_CANDIDATES)
+      .map((candidate) => pick(candidate, ['id', 'name', 'votesWon', 'weightWon', 'winner'])),
   }));
 
 /** @returns undefined for a long count @throws ApiError if the event cannot be counted now */
@@ -48,10 +37,11 @@ async function countNow(
   return (body as { readonly data: EventResults } | undefined)?.data;
 }
 
-async function readOne(deps: ResultDeps, event: VotingEvent): Promise<LiveResults> {
+async function readOne(deps: ResultDeps, event: VotingEvent) {
   const status = shownStatusAt(event, deps.clock.now());
   const head = { ...pick(event, ['id', 'code', 'title', 'type']), status };
-  const none = (missing: string): LiveResults => ({ ...head, missing, ballots: 0, turnout: null, positions: [] });
+  /** @param missing why there are no results here */
+  const none = (missing: string) => ({ ...head, missing, ballots: 0, turnout: null, positions: [] });
   try {
     const results = await countNow(deps, event);
     if (results === undefined) return none('They are too long for this page: read them with the API.');
@@ -63,7 +53,7 @@ async function readOne(deps: ResultDeps, event: VotingEvent): Promise<LiveResult
   }
 }
 
-export async function readResults(deps: ResultDeps): Promise<LiveResults[]> {
+export async function readResults(deps: ResultDeps) {
   const events = await deps.reads
     .select()
     .from(votingEvents)
