@@ -10,32 +10,14 @@ type Outcome = (typeof OUTCOMES)[number];
 /** The last segment of a payment page's URL. */
 export const pageIdField = () => z.string().regex(/^[\w-]{1,200}$/, 'must be the end of the address of a payment page');
 
-const pageSchema = z.object({
-  pageId: z.string(),
-  url: z.string(),
-  provider: z.string(),
-  reference: z.string(),
-  title: z.string(),
-  amount: z.string(),
-  email: z.string().nullable(),
-  status: z.string(),
-  /** Whether a payer can still pay or cancel. */
-  open: z.boolean(),
-  declined: z.boolean(),
-  refunded: z.boolean(),
-  createdAt: z.number(),
-  expiresAt: z.number(),
-});
-/** A payment page of the sandbox. Times are Unix milliseconds. */
-export type PaymentPage = z.output<typeof pageSchema>;
-
-const pagesAnswer = z.object({ data: z.array(pageSchema) });
+/** The console hands the sandbox's pages on as they are, and reads none of their fields. */
+const pagesAnswer = z.object({ data: z.array(z.looseObject({})) });
 
 const ask = async (url: string, init: RequestInit): Promise<Response> =>
   fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) });
 
 /** The newest payment pages, newest first. @param sandboxUrl base URL of the sandbox */
-export async function listPayments(sandboxUrl: string): Promise<PaymentPage[]> {
+export async function listPayments(sandboxUrl: string): Promise<object[]> {
   const answer = await ask(`${sandboxUrl}/_sandbox/pages`, {});
   return pagesAnswer.parse(await answer.json()).data;
 }

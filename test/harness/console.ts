@@ -1,8 +1,8 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import type { ListedPage } from '#sandbox/list-pages.ts';
 import type { ReceivedMessage, SentMail, ShownRequest } from '#src/console/console-feed.ts';
 import type { LiveResults } from '#src/console/read-results.ts';
-import type { PaymentPage } from '#src/console/sandbox-payments.ts';
 import type { NewestDelivery } from '#src/webhooks/newest-deliveries.ts';
 import type { TestServiceOptions } from './test-service.ts';
 
@@ -55,7 +55,7 @@ export interface ConsoleState {
   readonly mails: SentMail[];
   readonly requests: ShownRequest[];
   readonly messages: ReceivedMessage[];
-  payments: PaymentPage[] | null;
+  payments: ListedPage[] | null;
   deliveries: NewestDelivery[];
   results: LiveResults[];
 }
