@@ -13,12 +13,13 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm';
+import type { z } from 'zod';
 import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
-import { cutNewest, liesBeyond, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/cursor.ts';
+import { cutNewest, liesBeyond, MOST_LOOKED_AT, MOST_ROWS, type Newest } from '#src/http/cursor.ts';
 import { orNotFound } from '#src/platform/errors.ts';
-import type { AttemptStatus, PaymentAttempt, PaymentPurpose } from './payment.ts';
+import type { AttemptStatus, listPaymentsQuery, PaymentAttempt } from './payment.ts';
 import { paymentAttempts } from './tables.ts';
 
 /** The statuses that precede each status (completions 7.1): a late or repeated message moves no attempt backwards. */
@@ -217,18 +218,11 @@ const within = (scope: AttemptScope) =>
     ? and(eq(paymentAttempts.accountId, scope.accountId), eq(paymentAttempts.rehearsal, false))
     : eq(paymentAttempts.votingEventId, scope.votingEventId);
 
-interface AttemptFilter extends TimeWindow {
-  readonly attention?: 'true' | 'false' | undefined;
-  readonly status?: AttemptStatus | undefined;
-  readonly purpose?: PaymentPurpose | undefined;
-  readonly search?: string | undefined;
-}
-
 /** Attempts, newest first. */
 export async function listAttempts(
   executor: Executor,
   scope: AttemptScope,
-  { status, purpose, search, attention, ...window }: AttemptFilter,
+  { status, purpose, search, attention, ...window }: z.output<typeof listPaymentsQuery>,
 ): Promise<Newest<PaymentAttempt>> {
   const inWindow = and(within(scope), createdWithin(paymentAttempts, 'pay', window));
   const ids = executor

@@ -1,3 +1,4 @@
+import type { Config } from '#src/config.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
@@ -45,9 +46,6 @@ export interface CheckoutDeps extends PaymentDeps {
   readonly rateLimiter: RateLimiter;
 }
 
-/** Base URLs that replace those of the real providers. */
-type ProviderAddresses = Readonly<Partial<Record<ProviderName, string | undefined>>>;
-
 /** The adapters of the real providers, and of the sandbox if one runs. */
 export interface PaymentProviders {
   /** @throws ApiError 403 `payment_unavailable` for a business of the sandbox in a process without a sandbox */
@@ -64,7 +62,7 @@ function connectAll(now: () => number, addressOf: (name: ProviderName) => string
 /** @param sandboxUrl base URL of the sandbox, which imitates every provider; undefined without a sandbox */
 export function createPaymentProviders(
   now: () => number,
-  addresses: ProviderAddresses,
+  addresses: Config['providerUrls'],
   sandboxUrl: string | undefined,
 ): PaymentProviders {
   const real = connectAll(now, (name) => addresses[name]);
