@@ -33,7 +33,6 @@ import { findAnyEvent } from '#src/voting-events/access.ts';
 
 // The database access of commands. Loaded only when a command needs it, so that `--help` starts quickly.
 
-const REFUSED = 1;
 /** Passes the settings and the database URL to `work`: the configured server, or the embedded one, which is stopped afterwards. */
 async function atDatabase(
   work: (given: Config, url: string, isOwn: boolean) => Promise<Answer>,
@@ -41,10 +40,10 @@ async function atDatabase(
 ): Promise<void> {
   loadEnvironmentFile();
   const given = readConfig();
-  if (given.databaseUrl !== undefined) return show(await work(given, given.databaseUrl, false), json);
+  if (given.databaseUrl !== undefined) return print(await work(given, given.databaseUrl, false), json);
   const database = await connectEmbeddedDatabase(given.dataDir);
   try {
-    show(await work(given, database.url, !database.isServed), json);
+    print(await work(given, database.url, !database.isServed), json);
   } finally {
     await database.stop();
   }
@@ -107,11 +106,6 @@ export const withDatabase = (work: Parameters<Cli['withDatabase']>[0], json: boo
     return work(config, () => checkStart(config, url, () => systemClock.now()), url);
   }, json);
 
-function show(answer: Answer, json: boolean): void {
-  print(answer, json);
-  if (answer.refused === true) process.exitCode = REFUSED;
-}
-
 /** Passes the settings and the URL of a configured server to `work`. Refuses the embedded database, which is backed up as files. */
 export async function withServer(work: Parameters<Cli['withServer']>[0], json: boolean): Promise<void> {
   loadEnvironmentFile();
@@ -121,13 +115,13 @@ export async function withServer(work: Parameters<Cli['withServer']>[0], json: b
       'embedded_database',
       `the embedded database is backed up by stopping the service and copying ${config.dataDir}. With DATABASE_URL set, that server is backed up.`,
     );
-  show(await work(config, config.databaseUrl, readProgramFolders()), json);
+  print(await work(config, config.databaseUrl, readProgramFolders()), json);
 }
 
 /** Passes the folders of PostgreSQL's programs to `work`; reads no setting of the service. */
 export async function withPrograms(work: Parameters<Cli['withPrograms']>[0], json: boolean): Promise<void> {
   loadEnvironmentFile();
-  show(await work(readProgramFolders()), json);
+  print(await work(readProgramFolders()), json);
 }
 
 function wordsOfRefusal(fault: ApiError | VotingServiceError): string {

@@ -1,7 +1,7 @@
 // Not the SDK's entry point: its generated methods exist only after a build, but commands run in a checkout without a build.
 import { PathClient } from '#sdk/client.ts';
 import { ConnectionError, type Issue, VotingServiceError } from '#sdk/errors.ts';
-import type { Answer, Cli } from '#src/commands/cli.ts';
+import type { Cli } from '#src/commands/cli.ts';
 import { print } from '#src/commands/print.ts';
 import { FileRefused } from '#src/commands/read-lines.ts';
 import { ConfigError, hasApiKey, loadEnvironmentFile, readApiAccess } from '#src/config.ts';
@@ -9,7 +9,6 @@ import { explainFileFault } from '#src/platform/files.ts';
 
 // HTTP access for organizers' commands, with an API key. Does not load any database code.
 
-const REFUSED = 1;
 /** Few, so that a wrong URL is reported within seconds. */
 const MAX_RETRIES = 3;
 /** Retries for about two minutes, so that running work survives a service restart. */
@@ -26,9 +25,7 @@ export function isRemote(): boolean {
 /** Runs `work` with clients of the service and prints its answer. @throws ConfigError without an API key */
 export async function withApi(work: Parameters<Cli['withApi']>[0], json: boolean): Promise<void> {
   loadEnvironmentFile();
-  const answer: Answer = await work(...openClients(readApiAccess()));
-  print(answer, json);
-  if (answer.refused === true) process.exitCode = REFUSED;
+  print(await work(...openClients(readApiAccess())), json);
 }
 
 /** @returns a client, a client with more retries, and whether the last response was the replay of an earlier run's request */

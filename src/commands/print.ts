@@ -56,8 +56,11 @@ export function table(rows: readonly Row[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Prints one JSON value for programs; for people a table or card, and the next steps to standard error, so that a pipe lacks them. */
-export function print({ value, shown = value, also, next = [] }: Answer, json: boolean): void {
+const REFUSED = 1;
+
+/** Prints one JSON value for programs; for people a table or card, and the next steps to standard error, so that a pipe lacks them. Sets the exit status. */
+export function print({ value, shown = value, also, next = [], refused = false }: Answer, json: boolean): void {
+  if (refused) process.exitCode = REFUSED;
   if (json) {
     process.stdout.write(`${JSON.stringify(value)}\n`);
     return;
