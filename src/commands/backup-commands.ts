@@ -1,12 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
-import { parseServerMoment, parseWhole } from './options.ts';
+import { parseLike, parseServerMoment, parseWhole } from './options.ts';
 import type { RestoreOptions } from './restore-backup.ts';
 
-function parsePoint(text: string): string {
-  if (/^[\w.:@ -]{1,63}$/.test(text)) return text;
-  throw new InvalidArgumentError('must be the name that pg_create_restore_point was given');
-}
+const parsePoint = parseLike(/^[\w.:@ -]{1,63}$/, 'must be the name that pg_create_restore_point was given');
 
 function parsePort(text: string): number {
   const port = parseWhole(9)(text);

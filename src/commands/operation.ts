@@ -2,24 +2,17 @@ import { InvalidArgumentError } from 'commander';
 import type { JobState } from '#src/jobs/inspect.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
-import { parseChoice, parseEvent, parseWhole } from './options.ts';
+import { parseChoice, parseEvent, parseLike, parseWhole } from './options.ts';
 
 const STATES: readonly JobState[] = ['waiting', 'running', 'retrying', 'failed'];
 
 const parseState = parseChoice(STATES);
 
-function parseJobId(text: string): string {
-  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('must be a number as `jobs list` shows it');
-  return text;
-}
+const parseJobId = parseLike(/^\d{1,18}$/, 'must be a number as `jobs list` shows it');
+const parseRequestId = parseLike(/^[A-Za-z0-9_-]{1,64}$/, 'has up to 64 letters, digits, - and _');
 
 const WHAT_IS_KEPT =
   'Refused requests are, and those that took more than a second, of the last 10,000; checks, casts and confirms never. The log has a line for every request.';
-
-function parseRequestId(text: string): string {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(text)) throw new InvalidArgumentError('has up to 64 letters, digits, - and _');
-  return text;
-}
 
 export function addOperationCommands({ program, command, group, json, withDeps, withDatabase }: Cli): void {
   command(program, 'migrate', 'bring the database to the newest schema', 'migrate', 'migrate --check')

@@ -69,6 +69,14 @@ export const parseChoice =
 /** Whether a text can be the ID or code of an event; such a text is safe in a URL path. */
 export const isReference = (text: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(text);
 
+/** Takes a text of one form. @param fault what the form is */
+export const parseLike =
+  (form: RegExp, fault: string) =>
+  (text: string): string => {
+    if (!form.test(text)) throw new InvalidArgumentError(fault);
+    return text;
+  };
+
 export function parseEvent(text: string): string {
   if (isReference(text.trim())) return text.trim();
   throw new InvalidArgumentError('must be the ID or the code of an event');

@@ -16,6 +16,7 @@ import {
   requireNewFolder,
 } from './backup-files.ts';
 import { type Answer, commandLine } from './cli.ts';
+import { parseMoment } from './options.ts';
 import { NO_PROGRESS, showProgress } from './progress.ts';
 import { ownFiles, type Recovered, replay } from './recovery-server.ts';
 import { requireDone, runProgram } from './run-program.ts';
@@ -211,16 +212,8 @@ function lastFatal(log: string): string | undefined {
   return [...log.matchAll(/(?:FATAL|PANIC): +([^\n]+)/g)].at(-1)?.[1];
 }
 
-const momentMs = (at: string): number =>
-  Date.parse(
-    at
-      .replace(' ', 'T')
-      .replace(/\+00$/, 'Z')
-      .replace(/([+-]\d\d)$/, '$1:00'),
-  );
-
 function requireAfterBackup({ takenAt }: BackupManifest, at: string | undefined): void {
-  if (at !== undefined && momentMs(at) < takenAt)
+  if (at !== undefined && parseMoment(at) < takenAt)
     throw conflict(
       'moment_before_backup',
       `this backup was complete at ${new Date(takenAt).toISOString()}, after ${at}: take an older backup.`,
@@ -334,7 +327,7 @@ async function bringToMoment({ options, manifest, place, backup, ...work }: Work
   );
   if (end.kind === 'ended') throw conflict('moment_not_reached', `${reasonIn(end.log, options)}.`);
   const { lastCommitAt } = end.recovered;
-  if (options.at !== undefined && lastCommitAt !== null && lastCommitAt > momentMs(options.at))
+  if (options.at !== undefined && lastCommitAt !== null && lastCommitAt > parseMoment(options.at))
     throw conflict(
       'moment_passed',
       `the server replayed more than was asked for, up to ${new Date(lastCommitAt).toISOString()}.`,
