@@ -95,12 +95,6 @@ export function addOperationCommands({ program, command, group, json, withDeps, 
     });
 }
 
-interface RecountOptions {
-  readonly event: string;
-  readonly baseUrl?: string;
-  readonly key?: string;
-}
-
 function parseUrl(text: string): string {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text))
     throw new InvalidArgumentError('must be an address such as https://vote.example.org');
@@ -128,14 +122,13 @@ export function addRecountCommand(cli: Cli): void {
     .option('--base-url <url>', 'address of the running service to compare with', parseUrl)
     .option('--key <key>', 'a read key of the event’s account; better in the environment as VOTING_KEY')
     .addHelpText('after', RECOUNT_HELP)
-    .action((options: RecountOptions) =>
+    .action(({ event, baseUrl, key: given }: { event: string; baseUrl?: string; key?: string }) =>
       cli.withDeps(async (deps) => {
         const { recount } = await import('./recount.ts');
-        const { baseUrl } = options;
-        if (baseUrl === undefined) return recount(deps, options, undefined);
-        const key = await cli.votingKey(options.key);
+        if (baseUrl === undefined) return recount(deps, event, undefined);
+        const key = await cli.votingKey(given);
         if (key === undefined) throw conflict('no_key', 'set VOTING_KEY to a read key of the event’s account.');
-        return recount(deps, options, { baseUrl, key });
+        return recount(deps, event, { baseUrl, key });
       }),
     );
 }

@@ -5,7 +5,7 @@ import { type Answer, type Cli, commandOf } from './cli.ts';
 import { nameUnreachable, pageWarnings } from './notify-voters.ts';
 import { waitForEnd } from './progress.ts';
 
-interface PrintOptions {
+export interface PrintOptions {
   readonly event: string;
   readonly audience: 'without_email' | 'all';
   readonly paper: 'a4' | 'letter';

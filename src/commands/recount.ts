@@ -8,10 +8,6 @@ import type { EventResults } from '#src/results/event-results.ts';
 import { findAnyEvent } from '#src/voting-events/access.ts';
 import { type Answer, commandLine, type Row } from './cli.ts';
 
-interface RecountOptions {
-  readonly event: string;
-}
-
 /** The running service that a count is compared with. */
 interface Service {
   readonly baseUrl: string;
@@ -66,8 +62,8 @@ async function checkLive(deps: Deps, service: Service, definition: BallotDefinit
 }
 
 /** Counts all ballots from scratch and compares the result. @throws ApiError 404 for an unknown event */
-export async function recount(deps: Deps, options: RecountOptions, service: Service | undefined): Promise<Answer> {
-  const definition = orNotFound(await deps.definitions.get(await findAnyEvent(deps.db, options.event)));
+export async function recount(deps: Deps, reference: string, service: Service | undefined): Promise<Answer> {
+  const definition = orNotFound(await deps.definitions.get(await findAnyEvent(deps.db, reference)));
   const { results, checks: inside } = await checkCount(deps, definition, () => countAnew(deps, definition));
   const checks = [...inside, ...(service === undefined ? [] : [await checkLive(deps, service, definition)])];
   const agrees = checks.every(({ status }) => status !== 'differs');

@@ -1,10 +1,11 @@
 import type { Cli } from './cli.ts';
 import type { Notification, NotifyOptions } from './notify-voters.ts';
 import { parseChoice, parseEvent } from './options.ts';
+import type { PrintOptions } from './print-letters.ts';
 import type { ImportOptions } from './send-roll.ts';
 
-const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const satisfies readonly Notification['audience'][];
-const KINDS = ['key', 'reminder'] as const satisfies readonly Notification['kind'][];
+const AUDIENCES: readonly Notification['audience'][] = ['all', 'not_invited', 'not_voted'];
+const KINDS: readonly Notification['kind'][] = ['key', 'reminder'];
 
 const HELP = `
 The first line of a CSV file names its columns: name, and email or voterId or both; group (its name) or groupId, weight
@@ -21,11 +22,6 @@ and no database is needed. Without it, the database of the operator's own servic
 const NOTIFY_HELP = `
 Needs VOTING_API_KEY, and VOTING_API where the service is not on this machine. Nobody gets two mails of one kind within 24
 hours (reminders: 6), so that running it twice does no harm. The mails go out in the background, also when this command ends.`;
-
-const LETTER_AUDIENCES = ['without_email', 'all'] as const;
-type LetterAudience = (typeof LETTER_AUDIENCES)[number];
-const PAPERS = ['a4', 'letter'] as const;
-type Paper = (typeof PAPERS)[number];
 
 const LETTERS_HELP = `
 Needs VOTING_API_KEY, and VOTING_API where the service is not on this machine. The files can be downloaded once: whoever has a
@@ -101,15 +97,14 @@ export function addVoterCommands(cli: Cli): void {
       'voters letters --event CODE --audience all --paper letter',
     )
     .requiredOption('--event <idOrCode>', 'the event', parseEvent)
-    .option('--audience <audience>', 'without_email or all', parseChoice(LETTER_AUDIENCES), 'without_email')
-    .option('--paper <paper>', 'a4 or letter', parseChoice(PAPERS), 'a4')
+    .option('--audience <audience>', 'without_email or all', parseChoice(['without_email', 'all']), 'without_email')
+    .option('--paper <paper>', 'a4 or letter', parseChoice(['a4', 'letter']), 'a4')
     .option('--before-opening', 'print them although the event, which is scheduled and ready, is not open yet')
     .option('--folder <folder>', 'where the files go, made where it is not there; here unless set')
     .addHelpText('after', LETTERS_HELP)
-    .action(
-      (options: { event: string; audience: LetterAudience; paper: Paper; beforeOpening?: true; folder?: string }) =>
-        cli.withApi(async (client, patient) =>
-          (await import('./print-letters.ts')).printLetters(cli, [client, patient], options),
-        ),
+    .action((options: PrintOptions) =>
+      cli.withApi(async (client, patient) =>
+        (await import('./print-letters.ts')).printLetters(cli, [client, patient], options),
+      ),
     );
 }
