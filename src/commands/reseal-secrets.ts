@@ -17,36 +17,32 @@ import { endpointSecretPlace } from '#src/webhooks/signature.ts';
 
 const EVENT = 'voting_event_id';
 
-/** A column of values that are encrypted under a secret key and kept as long as their row. */
-interface KeptColumn {
-  readonly name: string;
-  readonly table: string;
-  readonly column: string;
-  /** The columns of the primary key. `placeOf` names the row by their values, because the encryption covers the value's place. */
-  readonly key: readonly string[];
-  readonly placeOf: (key: readonly string[]) => SealedPlace;
-}
-
-const kept = (
+/**
+ * A column of values that are encrypted under a secret key and kept as long as their row. `placeOf` names the row by the values of its
+ * primary key, because the encryption covers the value's place.
+ */
+type KeptColumn = readonly [
   name: string,
   table: string,
   column: string,
   key: readonly string[],
-  placeOf: KeptColumn['placeOf'],
-): KeptColumn => ({ name, table, column, key, placeOf });
+  placeOf: (key: readonly string[]) => SealedPlace,
+];
 
 const KEPT: readonly KeptColumn[] = [
-  kept('webhook secrets', 'webhook_endpoints', 'secret', ['id'], ([id = '']) => endpointSecretPlace(id)),
-  kept('payment credentials', 'payment_businesses', 'credentials', ['id'], ([id = '']) => credentialsPlace(id)),
-  kept('keys of events', 'ballot_keys', 'wrapped', [EVENT, 'id'], ([event = '', id = '']) =>
-    wrappedKeyPlace(event, id),
-  ),
-  kept('keys of rolls', 'roll_sums', 'key', [EVENT], ([id = '']) => rollKeyPlace(id)),
-  kept('seeds of lots', 'ballot_logs', 'lot_seed', [EVENT], ([id = '']) => lotSeedPlace(id)),
-  kept('codes of paid ballots', 'payment_attempts', 'confirmation_code', [EVENT, 'id'], ([, id = '']) =>
-    confirmationCodePlace(id),
-  ),
-  kept('answers to paid calls', 'payment_attempts', 'answer', [EVENT, 'id'], ([, id = '']) => answerPlace(id)),
+  ['webhook secrets', 'webhook_endpoints', 'secret', ['id'], ([id = '']) => endpointSecretPlace(id)],
+  ['payment credentials', 'payment_businesses', 'credentials', ['id'], ([id = '']) => credentialsPlace(id)],
+  ['keys of events', 'ballot_keys', 'wrapped', [EVENT, 'id'], ([event = '', id = '']) => wrappedKeyPlace(event, id)],
+  ['keys of rolls', 'roll_sums', 'key', [EVENT], ([id = '']) => rollKeyPlace(id)],
+  ['seeds of lots', 'ballot_logs', 'lot_seed', [EVENT], ([id = '']) => lotSeedPlace(id)],
+  [
+    'codes of paid ballots',
+    'payment_attempts',
+    'confirmation_code',
+    [EVENT, 'id'],
+    ([, id = '']) => confirmationCodePlace(id),
+  ],
+  ['answers to paid calls', 'payment_attempts', 'answer', [EVENT, 'id'], ([, id = '']) => answerPlace(id)],
 ];
 
 /** Short-lived values that are not re-encrypted: SECRET_KEY must list their key until they are gone. */
@@ -67,26 +63,15 @@ const TAGGED = [taggedEvents, taggedInvites, taggedApiKeys, taggedLetters];
 
 const ROWS_AT_ONCE = 500;
 
-/** How many values of a kind are encrypted under the present secret key, and how many under earlier keys. */
-interface SealedCount {
-  readonly what: string;
-  readonly underPresentKey: number | null;
-  readonly underEarlierKeys: number;
-  /** Whether `reseal` re-encrypts them; the other values expire. */
-  readonly resealable: boolean;
-}
-
-const ofKept = (what: string, { present, earlier }: { readonly present: number; readonly earlier: number }) => ({
+/**
+ * How many values of a kind are encrypted under the present secret key, and how many under earlier keys. Values that `reseal` does not
+ * re-encrypt expire, and only those under earlier keys are counted.
+ */
+const countOf = (what: string, { earlier, present = null }: { earlier: number; present?: number | null }) => ({
   what,
   underPresentKey: present,
   underEarlierKeys: earlier,
-  resealable: true,
-});
-const ofPassing = (what: string, earlier: number) => ({
-  what,
-  underPresentKey: null,
-  underEarlierKeys: earlier,
-  resealable: false,
+  resealable: present !== null,
 });
 
 async function count(pool: pg.Pool, text: string, values: unknown[]): Promise<number> {
@@ -94,25 +79,26 @@ async function count(pool: pg.Pool, text: string, values: unknown[]): Promise<nu
   return Number(rows[0]?.count ?? 0);
 }
 
-export async function countSealed(db: Database, secrets: Secrets): Promise<readonly SealedCount[]> {
+export async function countSealed(db: Database, secrets: Secrets): Promise<readonly ReturnType<typeof countOf>[]> {
   const pool = db.$client;
-  const counts: SealedCount[] = [];
-  for (const { name, table, column } of KEPT) {
+  const counts: ReturnType<typeof countOf>[] = [];
+  for (const [name, table, column] of KEPT) {
     const from = `SELECT count(*) FROM ${table} WHERE ${column} IS NOT NULL AND split_part(${column}, '.', 1)`;
     const present = await count(pool, `${from} = $1`, [secrets.id]);
-    counts.push(ofKept(name, { present, earlier: await count(pool, `${from} <> $1`, [secrets.id]) }));
+    counts.push(countOf(name, { present, earlier: await count(pool, `${from} <> $1`, [secrets.id]) }));
   }
-  for (const { name, count: text } of PASSING) counts.push(ofPassing(name, await count(pool, text, [secrets.id])));
-  counts.push(ofKept('rows of voters', await countTagged(pool, secrets)));
-  for (const table of TAGGED) counts.push(ofKept(table.name, await countTaggedRows(table, db, secrets)));
+  for (const { name, count: text } of PASSING)
+    counts.push(countOf(name, { earlier: await count(pool, text, [secrets.id]) }));
+  counts.push(countOf('rows of voters', await countTagged(pool, secrets)));
+  for (const table of TAGGED) counts.push(countOf(table.name, await countTaggedRows(table, db, secrets)));
   // Voter keys are stored as hashes, which do not show under which secret key they were made: all count as earlier.
-  const voterKeys = await count(
+  const earlier = await count(
     pool,
     `SELECT count(*) FROM voter_keys k JOIN voting_events e ON e.id = k.voting_event_id
      WHERE event_status(${lifeOf('e')}, now_ms()) <> 'closed'`,
     [],
   );
-  counts.push(ofPassing('voter keys of events that go on', voterKeys));
+  counts.push(countOf('voter keys of events that go on', { earlier }));
   return counts;
 }
 
@@ -121,7 +107,7 @@ const keyShape = z.array(z.string());
 async function resealColumn(
   pool: pg.Pool,
   secrets: Secrets,
-  { table, column, key, placeOf }: KeptColumn,
+  [, table, column, key, placeOf]: KeptColumn,
   onProgress: (resealed: number) => void,
 ): Promise<number> {
   const names = key.join(', ');
