@@ -69,13 +69,9 @@ async function openLog(settings: ServerSettings): Promise<{ fd: number; start: n
 }
 
 async function logSince(logFile: string, start: number): Promise<string> {
-  const handle = await open(logFile, 'r');
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(4_096), 0, 4_096, start);
-    return buffer.toString('utf8', 0, bytesRead).trim();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(logFile, 'r');
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(4_096), 0, 4_096, start);
+  return buffer.toString('utf8', 0, bytesRead).trim();
 }
 
 /** A port of 127.0.0.1 that is free at this moment. */

@@ -19,12 +19,8 @@ export const exists = async (file: string): Promise<boolean> =>
 
 /** Syncs a folder to the disk, so that files created or renamed in it survive a power cut. */
 export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(folder, 'r');
+  await handle.sync();
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { access, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { hasCode, syncFolder, unless } from './files.ts';
 import { makeClearable, takeRandomBytes } from './random-bytes.ts';
@@ -61,13 +61,7 @@ export class KeyFolders {
     const part = path.join(folder, `.${name}.${takeRandomBytes(6).toString('hex')}`);
     try {
       if (folder === this.main) await makeFolder(folder);
-      const handle = await open(part, 'wx', OWNER_ONLY);
-      try {
-        await handle.writeFile(content);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
+      await writeFile(part, content, { flag: 'wx', mode: OWNER_ONLY, flush: true });
       await rename(part, path.join(folder, name));
       await syncFolder(folder);
     } catch (fault) {
@@ -128,27 +122,19 @@ async function firstThere(folder: string): Promise<string> {
 
 /** Reads into memory that can be wiped: `readFile` would leave copies behind. */
 async function readBytes(file: string): Promise<Buffer> {
-  const handle = await open(file, constants.O_RDONLY);
-  try {
-    const { size } = await handle.stat();
-    const content = makeClearable(Math.min(size, MOST_BYTES));
-    const { bytesRead } = await handle.read(content, 0, content.length, 0);
-    return content.subarray(0, bytesRead);
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(file, constants.O_RDONLY);
+  const { size } = await handle.stat();
+  const content = makeClearable(Math.min(size, MOST_BYTES));
+  const { bytesRead } = await handle.read(content, 0, content.length, 0);
+  return content.subarray(0, bytesRead);
 }
 
 /** Overwrites a file with random bytes. Some disks write them elsewhere and keep the old bytes, but most overwrite in place. */
 async function overwrite(file: string): Promise<void> {
   const { size } = await stat(file);
-  const handle = await open(file, 'r+');
-  try {
-    await handle.write(takeRandomBytes(size), 0, size, 0);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(file, 'r+');
+  await handle.write(takeRandomBytes(size), 0, size, 0);
+  await handle.sync();
 }
 
 async function removeFrom(folder: string, name: string): Promise<void> {
