@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
-import { NoteRefused } from '#src/ballot-log/signed-note.ts';
+import { unlessRefused } from '#src/ballot-log/signed-note.ts';
 import type { ProgramFolders } from '#src/database/postgres-programs.ts';
 import { PROVIDER_NAMES, type ProviderName } from '#src/payment-providers/registered.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
@@ -47,12 +47,8 @@ function readWitness(text: string): WitnessPlace | undefined {
   const [address = '', keyText = '', ...rest] = text.trim().split(/\s+/);
   const url = webUrl.safeParse(address);
   if (!url.success || rest.length > 0 || /[?#@]/.test(address)) return undefined;
-  try {
-    return { url: url.data, key: parseWitnessKey(keyText), keyText };
-  } catch (fault) {
-    if (fault instanceof NoteRefused) return undefined;
-    throw fault;
-  }
+  const key = unlessRefused(() => parseWitnessKey(keyText));
+  return key && { url: url.data, key, keyText };
 }
 
 const witnesses = z.string().transform((value, context): readonly WitnessPlace[] => {
