@@ -139,7 +139,7 @@ export function processProviderEventJob(deps: PaymentDeps): Job<ProcessProviderE
 async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent): Promise<void> {
   const event = await findProviderEvent(deps.db, job.businessId, job.eventKey);
   if (event === undefined || event.processedAt !== null) return;
-  if (await isApplied(deps, event, job.isPayment !== true)) return;
+  if (await applyEvent(deps, event, job.isPayment !== true)) return;
   // The merchant may use the account for other shops too: a message that names no attempt ID of this service is ignored.
   const named = await namedAttempt(deps, event);
   if (named !== null && (await readNow(deps.db)) < event.receivedAt + PATIENCE_MS)
@@ -149,7 +149,7 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
 }
 
 /** Applies a message to the attempt that it is about. @returns false if the database does not know the attempt */
-async function isApplied(deps: PaymentDeps, event: ProviderEvent, withParts = true): Promise<boolean> {
+export async function applyEvent(deps: PaymentDeps, event: ProviderEvent, withParts = true): Promise<boolean> {
   const attempt = await attemptOf(deps, event);
   if (attempt === undefined) return false;
   await askProvider(deps, attempt, { always: true });
@@ -188,11 +188,6 @@ async function attemptOfReference(deps: PaymentDeps, event: ProviderEvent): Prom
   const business = await findBusinessEver(deps.db, event.paymentBusinessId);
   if (business === undefined) return null;
   return deps.payments.of(business).attemptOfReference(event.reference);
-}
-
-/** Matches a message again whose attempt was unknown: after a recovery, the database may know it. */
-export async function matchAgain(deps: PaymentDeps, event: ProviderEvent): Promise<void> {
-  await isApplied(deps, event);
 }
 
 /** Deletes processed messages after 30 days. */

@@ -16,7 +16,7 @@ import { askBusiness, mailBusinessOwner } from './check-business.ts';
 import { checkRefunds } from './check-refunds.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { listUnmatchedEvents, matchAgain } from './receive-provider-event.ts';
+import { applyEvent, listUnmatchedEvents } from './receive-provider-event.ts';
 import { listRefunds } from './refund-payment.ts';
 
 /** Payers may dispute a payment for about this long, and a refund may fail weeks after the provider reported its success. */
@@ -27,8 +27,9 @@ const LATE_PAYMENTS_MS = 3 * DAY_MS;
 /** Makes up for lost webhooks: asks about each attempt that differs from its provider's lists (completions 7.2). */
 export async function sweepPayments(deps: PaymentDeps): Promise<void> {
   const nowMs = await readNow(deps.db);
+  // After a recovery, the database may know an attempt that it did not know before.
   for (const event of await listUnmatchedEvents(deps.db))
-    await orWarn(deps, event.paymentBusinessId, () => matchAgain(deps, event));
+    await orWarn(deps, event.paymentBusinessId, () => applyEvent(deps, event));
   for (const business of await listBusinessesSince(deps.db, nowMs - LOOK_BACK_MS)) {
     const done = [
       await orWarn(deps, business.id, () => sweepReversals(deps, business, nowMs - LOOK_BACK_MS)),
@@ -39,7 +40,7 @@ export async function sweepPayments(deps: PaymentDeps): Promise<void> {
 }
 
 /** Logs a failure, so that an unavailable provider does not stop the sweep of the others. @returns whether the work succeeded */
-async function orWarn(deps: PaymentDeps, businessId: string, work: () => Promise<void>): Promise<boolean> {
+async function orWarn(deps: PaymentDeps, businessId: string, work: () => Promise<unknown>): Promise<boolean> {
   try {
     await work();
     return true;
