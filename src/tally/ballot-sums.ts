@@ -1,6 +1,5 @@
 import { MICRO, scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
-import { requireThat } from './count-refused.ts';
-import { toWholeNumber } from './exact.ts';
+import { requireThat, toWholeNumber } from './exact.ts';
 import { MarkCheck, requireValues, type ValueRange } from './mark-check.ts';
 import type { CandidateResult } from './position-result.ts';
 import type { PositionBallot, TallyPosition } from './types.ts';

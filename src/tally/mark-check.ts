@@ -1,4 +1,4 @@
-import { refuseCount, requireThat } from './count-refused.ts';
+import { refuseCount, requireThat } from './exact.ts';
 import type { PositionBallot, TallyPosition } from './types.ts';
 
 /** Refuses a ballot whose entries the position does not allow. One instance per count, because it numbers the ballots. */

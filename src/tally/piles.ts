@@ -1,6 +1,5 @@
 import { greatestCommonDivisor, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
-import { requireThat } from './count-refused.ts';
-import { largestOf } from './exact.ts';
+import { largestOf, requireThat } from './exact.ts';
 import type { Rankings } from './rankings.ts';
 
 /** A ballot's transfer value is a whole number of hundred-thousandths. */

@@ -1,7 +1,6 @@
 import { scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { Participation } from './ballot-sums.ts';
-import { refuseCount, requireThat } from './count-refused.ts';
-import { cutToWholeNumber } from './exact.ts';
+import { cutToWholeNumber, refuseCount, requireThat } from './exact.ts';
 import { runInstantRunoff } from './instant-runoff.ts';
 import { ceilTo, NO_MARGIN, stepOf } from './margin.ts';
 import { MarkCheck } from './mark-check.ts';

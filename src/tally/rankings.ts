@@ -1,5 +1,5 @@
 import { MICRO } from '#src/platform/decimal.ts';
-import { requireThat } from './count-refused.ts';
+import { requireThat } from './exact.ts';
 import type { RankingSink } from './types.ts';
 
 type Cells = Uint8Array | Uint16Array;

@@ -1,7 +1,7 @@
 import type { Fraction, ReferendumRole, ReferendumRules } from '#src/ballot-definition/types.ts';
 import { scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { BallotSums } from './ballot-sums.ts';
-import { requireThat } from './count-refused.ts';
+import { requireThat } from './exact.ts';
 import { marginOf, stepOf } from './margin.ts';
 import { MARK } from './mark-check.ts';
 import type { Margin, PositionResult, ReferendumResult, ReferendumRuleResult } from './position-result.ts';

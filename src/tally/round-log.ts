@@ -1,7 +1,6 @@
 import { scaledToDecimal } from '#src/platform/decimal.ts';
-import { requireThat } from './count-refused.ts';
 import { EarlierRounds } from './earlier-rounds.ts';
-import { cutToWholeNumber } from './exact.ts';
+import { cutToWholeNumber, requireThat } from './exact.ts';
 import { type Passed, type Piles, TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
 import type { Round, RoundTally, RoundTransfer, TieDecision } from './position-result.ts';
 import type { TallyPosition } from './types.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { requireThat } from './count-refused.ts';
 import type { EarlierRounds } from './earlier-rounds.ts';
+import { requireThat } from './exact.ts';
 import type { TieDecision } from './position-result.ts';
 import type { Lot, TallyPosition } from './types.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { VotingMethod } from '#src/ballot-definition/types.ts';
-import { CountRefused } from '#src/tally/count-refused.ts';
+import { CountRefused } from '#src/tally/exact.ts';
 import type { PositionResult } from '#src/tally/position-result.ts';
 import type { PositionBallot, TallyPosition } from '#src/tally/types.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { greatestCommonDivisor, scaledToDecimal } from '#src/platform/decimal.ts';
-import { CountRefused } from '#src/tally/count-refused.ts';
-import { cutToWholeNumber, toWholeNumber } from '#src/tally/exact.ts';
+import { CountRefused, cutToWholeNumber, toWholeNumber } from '#src/tally/exact.ts';
 import { marks, position, result, values, votesOf, WHOLE, weightsOf } from './counting.ts';
 
 describe('exact figures', () => {
