@@ -1,7 +1,7 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { listSealed } from '#src/ballots/box.ts';
 import { isSealed, openBallot, openWaitingOrNot } from '#src/ballots/waiting-ballot.ts';
-import type { Executor } from '#src/database/client.ts';
+import type { Database, Executor } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -30,20 +30,36 @@ export type Question<Answer> = (
 type AskDeps = Pick<Deps, 'db' | 'secrets' | 'ballotKeys'>;
 
 /** Runs a query on all confirmed ballots but `leftOut`, or on the public snapshot only; then restores the count. */
-export function askCount<Answer>(
-  deps: AskDeps,
+export async function askCount<Answer>(
+  { db, secrets: own, ballotKeys }: AskDeps,
   definition: BallotDefinition,
   { running, inputs, shown }: Moment,
   ask: Question<Answer>,
   leftOut: readonly WaitingBallot[] = [],
 ): Promise<Answer> {
-  return shown === undefined
-    ? askAll(deps, definition, running, inputs, ask, leftOut)
-    : askShown(deps, definition, running, inputs, shown, ask);
+  if (shown !== undefined) return askShown(db, definition, running, inputs, shown, ask);
+  const { event } = definition;
+  const out = [...inputs.voided, ...leftOut];
+  // Logged ballots are not encrypted: once all are logged, the event can be counted without its key.
+  const isAnySealed = [...inputs.queue, ...out].some(({ entries }) => isSealed(entries));
+  const secrets = (isAnySealed ? await ballotKeys.find(event) : undefined) ?? own;
+  const { sound, forged } = await judgeWaiting(db, secrets, event, inputs.queue);
+  // A forged ballot was never counted, so it is not subtracted either.
+  const notCounted = out.flatMap((one): StoredBallot[] => {
+    if (forged.has(one.codeTag.toString('hex'))) return [];
+    const { entries, sealed } = openBallot(secrets, event, one.codeTag, one.entries);
+    return [{ entries, weightMicro: sealed?.weightMicro ?? one.weightMicro }];
+  });
+  await running.add(sound, 1);
+  await running.add(notCounted, -1);
+  const answer = await ask(running, optionsOf(event, inputs, running), forged.size > 0);
+  await running.add(notCounted, 1);
+  await running.add(sound, -1);
+  return answer;
 }
 
 async function askShown<Answer>(
-  { db }: AskDeps,
+  db: Database,
   definition: BallotDefinition,
   running: RunningCount,
   inputs: CountInputs,
@@ -65,33 +81,6 @@ async function askShown<Answer>(
   const answer = await ask(count, optionsOf(event, inputs, count), false);
   await addLater(1);
   await count.add(waiting, -1);
-  return answer;
-}
-
-async function askAll<Answer>(
-  { db, secrets: own, ballotKeys }: AskDeps,
-  { event }: BallotDefinition,
-  running: RunningCount,
-  inputs: CountInputs,
-  ask: Question<Answer>,
-  leftOut: readonly WaitingBallot[],
-): Promise<Answer> {
-  const out = [...inputs.voided, ...leftOut];
-  // Logged ballots are not encrypted: once all are logged, the event can be counted without its key.
-  const isAnySealed = [...inputs.queue, ...out].some(({ entries }) => isSealed(entries));
-  const secrets = (isAnySealed ? await ballotKeys.find(event) : undefined) ?? own;
-  const { sound, forged } = await judgeWaiting(db, secrets, event, inputs.queue);
-  // A forged ballot was never counted, so it is not subtracted either.
-  const notCounted = out.flatMap((one): StoredBallot[] => {
-    if (forged.has(one.codeTag.toString('hex'))) return [];
-    const { entries, sealed } = openBallot(secrets, event, one.codeTag, one.entries);
-    return [{ entries, weightMicro: sealed?.weightMicro ?? one.weightMicro }];
-  });
-  await running.add(sound, 1);
-  await running.add(notCounted, -1);
-  const answer = await ask(running, optionsOf(event, inputs, running), forged.size > 0);
-  await running.add(notCounted, 1);
-  await running.add(sound, -1);
   return answer;
 }
 
