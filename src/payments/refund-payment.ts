@@ -214,19 +214,14 @@ function raiseAlarm(
   const answered = result.kind === 'refused' || result.kind === 'attention';
   if (!givenUp && !(answered ? isNew : ageMs >= ALARM_AFTER_MS)) return;
   const code = 'code' in result ? result.code : null;
-  if (givenUp) {
+  if (!givenUp && result.kind === 'attention') alarmForAttention(deps, ref.attemptId);
+  else
     deps.log.error(
       { attempt: ref.attemptId, code, alarm: 'refund_refused' },
-      'a provider did not give a payment back in 30 days: a person has to',
+      givenUp
+        ? 'a provider did not give a payment back in 30 days: a person has to'
+        : 'a provider does not give a payment back: it is asked again for 30 days',
     );
-  } else if (result.kind === 'attention') {
-    alarmForAttention(deps, ref.attemptId);
-  } else {
-    deps.log.error(
-      { attempt: ref.attemptId, code, alarm: 'refund_refused' },
-      'a provider does not give a payment back: it is asked again for 30 days',
-    );
-  }
 }
 
 /** Call once, when a refund begins to wait for the merchant. */
