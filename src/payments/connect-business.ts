@@ -1,6 +1,5 @@
 import { inTransaction } from '#src/database/client.ts';
 import type { AccountDescription, PaymentProvider, ProviderCredentials } from '#src/payment-providers/provider.ts';
-import type { ProviderName } from '#src/payment-providers/registered.ts';
 import { conflict, orNotFound } from '#src/platform/errors.ts';
 import { findTakenPayment } from './attempt-repository.ts';
 import {
@@ -16,14 +15,9 @@ import type { PaymentDeps } from './payment-deps.ts';
 
 type BusinessDeps = Pick<PaymentDeps, 'db' | 'clock' | 'secrets' | 'payments'>;
 
-interface NewConnection {
-  readonly id: string;
-  readonly accountId: string;
-  readonly provider: ProviderName;
-  readonly displayName: string;
-  /** ISO 3166-1 alpha-2, upper case; used only if the provider names no country. */
-  readonly country: string;
-  readonly sandbox: boolean;
+/** `country`: ISO 3166-1 alpha-2, upper case; used only if the provider names no country. */
+interface NewConnection
+  extends Pick<PaymentBusiness, 'id' | 'accountId' | 'provider' | 'displayName' | 'country' | 'sandbox'> {
   /** Whether the operator means to connect an account in test mode. */
   readonly test?: boolean;
   readonly credentials: ProviderCredentials;

@@ -3,24 +3,11 @@ import type { Executor } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
 import { pick } from '#src/platform/pick.ts';
-import type { EndReason, PaymentAttempt, RefundStatus } from './payment.ts';
+import type { PaymentAttempt } from './payment.ts';
 import { paymentAttempts, paymentRefunds } from './tables.ts';
 
 /** Money that a merchant holds but owes to a payer, as far as the service knows. */
-export interface OwedPayment {
-  readonly votingEventId: string;
-  readonly attemptId: string;
-  readonly providerPaymentId: string | null;
-  readonly reference: string | null;
-  /** What was paid, in the currency's smallest unit; null if it was paid in another currency. */
-  readonly amountMinor: number | null;
-  readonly currency: string;
-  /** The state of its refund; null if no refund was requested. */
-  readonly refund: RefundStatus | null;
-  /** `amount_mismatch` if the payment differed from the request. */
-  readonly endReason: EndReason | null;
-  readonly sinceMs: number;
-}
+export type OwedPayment = Awaited<ReturnType<typeof listOwed>>[number];
 
 const MOST_OWED = 1_000;
 
@@ -40,7 +27,7 @@ const IS_STALE = and(
  * the merchant or that take more than a day; payments that differ from the request; and stale attempts (completions 7.2 and 7.4).
  * Leaves out cases that a person has settled.
  */
-export async function listOwed(executor: Executor, businessId: string): Promise<OwedPayment[]> {
+export async function listOwed(executor: Executor, businessId: string) {
   const ofAttempt = and(
     eq(paymentAttempts.votingEventId, paymentRefunds.votingEventId),
     eq(paymentAttempts.id, paymentRefunds.attemptId),
@@ -73,7 +60,9 @@ export async function listOwed(executor: Executor, businessId: string): Promise<
       ...pick(getTableColumns(paymentAttempts), ['votingEventId', 'providerPaymentId', 'currency', 'endReason']),
       attemptId: paymentAttempts.id,
       reference: paymentAttempts.providerReference,
+      // Null if it was paid in another currency.
       amountMinor: paymentAttempts.paidMinor,
+      // No refund was requested.
       refund: sql<null>`NULL`,
       sinceMs: paymentAttempts.updatedAt,
     })
