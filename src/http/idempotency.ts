@@ -116,7 +116,7 @@ export class IdempotencyStore {
     { fingerprint, claim, status, body }: Pick<ClaimRow, 'fingerprint' | 'claim' | 'status' | 'body'>,
   ): StoredAnswer | undefined {
     if (!this.#seal.fingerprints(request).some((own) => own.equals(fingerprint))) throw mismatch();
-    if (status === null) throw inProgress();
+    if (status === null) throw refuse('idempotency_in_progress');
     if (body !== null) return this.#seal.open(request, status, body);
     return status < 300 ? request.secret?.remake?.(seedOf(this.#seal.fingerprint(request), claim)) : undefined;
   }
@@ -138,7 +138,7 @@ export class IdempotencyStore {
         FROM taken WHERE got AND place < ${same.length + all.length}::int)
       SELECT min(place) FILTER (WHERE NOT got) AS missed FROM taken`);
     const missed = rows[0]?.missed ?? null;
-    if (missed !== null) throw new ClaimRefused(missed <= same.length ? inProgress() : mismatch());
+    if (missed !== null) throw new ClaimRefused(missed <= same.length ? refuse('idempotency_in_progress') : mismatch());
     // A separate statement: its snapshot, taken under the lock, shows an answer that was committed just before.
     const row = await this.#find(request, tx);
     if (row === undefined) return undefined;
@@ -153,7 +153,8 @@ export class IdempotencyStore {
 
   /** Stores the answer of a request whose key is held, in the transaction of its change. */
   async keep(tx: Transaction, request: IdempotentRequest, answer: Answer): Promise<void> {
-    if (!(await this.#insert(tx, request, answer.status, bodyText(answer)))) throw new ClaimRefused(inProgress());
+    if (!(await this.#insert(tx, request, answer.status, bodyText(answer))))
+      throw new ClaimRefused(refuse('idempotency_in_progress'));
   }
 
   /** Stores an error that a handler decided, after its transaction was undone. */
@@ -185,7 +186,7 @@ export class IdempotencyStore {
     claim.end();
     const row = await this.#find(request);
     // The claim was freed between the two statements: a retry may claim the key.
-    if (row === undefined) throw inProgress();
+    if (row === undefined) throw refuse('idempotency_in_progress');
     const answer = this.#judge(request, row);
     return answer === undefined ? { kind: 'again' } : { kind: 'replay', answer };
   }
@@ -241,12 +242,12 @@ export class IdempotencyStore {
         stored = true;
         const answer = this.#judge(request, { ...found, claim: found.token, body: found.sealedAnswer });
         // The earlier request was refused without a stored answer. The statement takes such a claim over, unless another retry has.
-        if (answer === undefined) throw inProgress();
+        if (answer === undefined) throw refuse('idempotency_in_progress');
         return { status: answer.status as Answer['status'], replayed: answer.body };
       },
       async store(tx, answer, keepMs) {
         // A run that lost its claim must roll back: the run that took the claim over makes the change.
-        if (!(await save(tx, answer.status, bodyText(answer), keepMs))) throw inProgress();
+        if (!(await save(tx, answer.status, bodyText(answer), keepMs))) throw refuse('idempotency_in_progress');
         stored = true;
       },
       storeUnlessStored: async (answer) => {
@@ -276,10 +277,6 @@ function mismatch(): ApiError {
     'idempotency_mismatch',
     'This Idempotency-Key was used with another request. Use a new key for a new request.',
   );
-}
-
-function inProgress(): ApiError {
-  return refuse('idempotency_in_progress');
 }
 
 /** Removes the claims of a secret event when its result is final, so that no claim can link a request to a voter. */

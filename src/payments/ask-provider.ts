@@ -62,11 +62,6 @@ export const payerPatience = (): number => monotonicMs() + TIME_LIMITS.payerMs;
 /** A waiting caller looks again after the first time, then each time after twice as long: many may wait for one payment. */
 const LOOK_AGAIN_MS = { first: 40, most: 640 };
 
-/** 500 with a reason (completions 1.6): nothing was stored as paid, and the client may retry. */
-export function providerUnavailable(): ApiError {
-  return refuse('payment_provider_unavailable');
-}
-
 /** The answer to a provider's refusal (completions 1.6): 422 if the client can correct a field, otherwise 403. */
 function refusedError({ field }: PaymentProviderRefused): ApiError {
   return field === null ? refuse('payment_unavailable') : invalidField(field, 'is refused by the payment provider');
@@ -88,19 +83,19 @@ export async function callProvider<T>(
 ): Promise<T> {
   const late = (): ApiError => {
     deps.log.warn('a payment provider keeps its caller waiting');
-    return providerUnavailable();
+    return refuse('payment_provider_unavailable');
   };
   try {
     return await orLate(elsewhere(call()), Math.max(0, until - monotonicMs()), late);
   } catch (fault) {
     if (fault instanceof PaymentProviderUnavailable) {
       deps.log.warn({ fault: summariseFault(fault), provider: fault.provider }, 'a payment provider does not answer');
-      throw providerUnavailable();
+      throw refuse('payment_provider_unavailable');
     }
     if (fault instanceof PaymentProviderRefused) {
       const { provider, status, code } = fault;
       deps.log.warn({ fault: summariseFault(fault), provider, status, code }, 'a payment provider refuses');
-      throw isFirst ? refusedError(fault) : providerUnavailable();
+      throw isFirst ? refusedError(fault) : refuse('payment_provider_unavailable');
     }
     throw fault;
   }
@@ -143,7 +138,7 @@ export async function askProvider(
     // If no other caller is asking, use a recent answer. Without a recent answer, the other caller has failed: try to ask.
     if (current.askingUntil === null && !always && (await isAnswerYoung(deps.db, attempt, ASK_AGAIN_MS)))
       return current;
-    if (monotonicMs() > until) throw providerUnavailable();
+    if (monotonicMs() > until) throw refuse('payment_provider_unavailable');
     await elsewhere(delay(waitMs));
     waitMs = Math.min(2 * waitMs, LOOK_AGAIN_MS.most);
   }

@@ -6,7 +6,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
 import { elsewhere } from '#src/platform/turns.ts';
-import { askProvider, payerPatience, providerUnavailable } from './ask-provider.ts';
+import { askProvider, payerPatience } from './ask-provider.ts';
 import { findAttempt, isOpen, noteOnAttempt, requireLocked } from './attempt-repository.ts';
 import { givePaid } from './give-paid.ts';
 import { answerPlace, type PaymentAttempt, type PaymentPurpose } from './payment.ts';
@@ -33,7 +33,7 @@ export async function finishCheckout(
   const until = payerPatience();
   const turn = await elsewhere(deps.leases.payments.take(found.id)).catch((fault: unknown) => {
     // The call before this one waited for an unresponsive provider until this call's deadline.
-    throw monotonicMs() >= until - TIMER_MS ? providerUnavailable() : fault;
+    throw monotonicMs() >= until - TIMER_MS ? refuse('payment_provider_unavailable') : fault;
   });
   try {
     const attempt = await askProvider(deps, found, { until });

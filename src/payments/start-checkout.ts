@@ -9,7 +9,7 @@ import { providerKind } from '#src/payment-providers/registered.ts';
 import { MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { callProvider, countCall, payerPatience, providerUnavailable } from './ask-provider.ts';
+import { callProvider, countCall, payerPatience } from './ask-provider.ts';
 import {
   type AttemptRef,
   findAttempt,
@@ -154,7 +154,7 @@ async function createAttempt(
     return inserted;
   });
   // Another process has taken over the claim of this request and made the attempt: that process answers.
-  if (attempt === undefined) throw providerUnavailable();
+  if (attempt === undefined) throw refuse('payment_provider_unavailable');
   return attempt;
 }
 
