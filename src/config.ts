@@ -303,11 +303,6 @@ export function readVotingKey(environment: Environment = process.env): string | 
   return withoutEmpty(environment)['VOTING_KEY'];
 }
 
-interface ApiAccess {
-  readonly baseUrl: string;
-  readonly key: string;
-}
-
 export const hasApiKey = (environment: Environment = process.env): boolean =>
   withoutEmpty(environment)['VOTING_API_KEY'] !== undefined;
 
@@ -319,7 +314,7 @@ const apiAccessSchema = environmentSchema.pick({ PORT: true }).extend({
 });
 
 /** The API key and base URL for organizers' commands; the service on this machine unless VOTING_API is set. @throws ConfigError */
-export function readApiAccess(environment: Environment = process.env): ApiAccess {
+export function readApiAccess(environment: Environment = process.env) {
   const { votingApiKey: key, votingApi: address, port } = readSettings(apiAccessSchema, environment);
   return { key, baseUrl: address ?? `http://127.0.0.1:${port}` };
 }

@@ -74,15 +74,7 @@ export async function waitForEnd<Row extends Work>(
 }
 
 /** Catches Ctrl-C and SIGTERM, so that a task can stop at a safe point. */
-interface StopSignal {
-  readonly stopped: boolean;
-  /** Waits until the time has passed or a signal arrives. */
-  sleep(ms: number): Promise<void>;
-  /** Restores the default: a signal ends the program. */
-  release(): void;
-}
-
-export function listenForStop(): StopSignal {
+export function listenForStop() {
   const asked = new AbortController();
   const { signal } = asked;
   const stop = (): void => asked.abort();
@@ -91,8 +83,9 @@ export function listenForStop(): StopSignal {
     get stopped() {
       return signal.aborted;
     },
-    // `pause` can only fail because a signal aborted it.
-    sleep: (ms) => pause(ms, undefined, { signal }).catch(() => undefined),
+    /** Waits until the time has passed or a signal arrives. `pause` can only fail because a signal aborted it. */
+    sleep: (ms: number) => pause(ms, undefined, { signal }).catch(() => undefined),
+    /** Restores the default: a signal ends the program. */
     release: () => void process.off('SIGINT', stop).off('SIGTERM', stop),
   };
 }

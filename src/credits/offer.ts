@@ -1,14 +1,9 @@
-import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { QuadraticTopUp } from '#src/ballot-definition/types.ts';
 import type { Issue } from '#src/platform/errors.ts';
 
-interface QuadraticPosition {
-  readonly position: BallotPosition;
-  readonly baseCredits: number;
-}
-
 /** The quadratic position with this ID; undefined if the event has none. */
-export function findQuadraticPosition(definition: BallotDefinition, positionId: string): QuadraticPosition | undefined {
+export function findQuadraticPosition(definition: BallotDefinition, positionId: string) {
   const position = definition.positionById.get(positionId);
   if (position === undefined || position.votingMethod !== 'quadratic') return undefined;
   return { position, baseCredits: position.quadraticBaseCreditBudget ?? 0 };

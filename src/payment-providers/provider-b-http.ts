@@ -21,12 +21,6 @@ interface ProviderBCall {
   readonly body?: Readonly<Record<string, unknown>>;
 }
 
-interface ProviderBHttp {
-  /** The `data` of a successful answer. */
-  call(call: ProviderBCall): Promise<unknown>;
-  close(): Promise<void>;
-}
-
 /** The provider does not know the transaction; it answers this with 404 or 400. */
 export class TransactionNotFound extends PaymentProviderRefused {}
 
@@ -92,7 +86,7 @@ function transportFailure(fault: unknown): PaymentProviderUnavailable {
 }
 
 /** Speaks JSON with provider_b. @param timeoutMs for the whole exchange, from the connection to the last byte. */
-export function createProviderBHttp(baseUrl: string, timeoutMs: number): ProviderBHttp {
+export function createProviderBHttp(baseUrl: string, timeoutMs: number) {
   const [root = ''] = /^.*[^/]/s.exec(baseUrl) ?? [];
   if (!/^https?:$/.test(new URL(root).protocol)) throw new RangeError('the address of provider_b is http or https');
   const agent = new Agent({ connect: { timeout: timeoutMs }, headersTimeout: timeoutMs, bodyTimeout: timeoutMs });
@@ -113,7 +107,8 @@ export function createProviderBHttp(baseUrl: string, timeoutMs: number): Provide
   }
 
   return {
-    async call(call) {
+    /** The `data` of a successful answer. */
+    async call(call: ProviderBCall): Promise<unknown> {
       let answer: { status: number; text: string };
       try {
         answer = await exchange(call);

@@ -28,15 +28,6 @@ export function rehearsalPage(
   return { provider, checkoutUrl, ...providerKind(provider).rehearsedPage(`rehearsal_${id}`) };
 }
 
-export interface RehearsedPayment {
-  readonly title: string;
-  /** Amount and currency, such as `5 USD`. */
-  readonly price: string;
-  readonly isOpen: boolean;
-  readonly returnUrl: string | null;
-  readonly cancelUrl: string | null;
-}
-
 /** @throws ApiError 404 unless the ID is of an attempt of a running rehearsal */
 async function requireAttempt(deps: Pick<PaymentDeps, 'db'>, id: string): Promise<PaymentAttempt> {
   const attempt = await findAttemptById(deps.db, id);
@@ -45,11 +36,12 @@ async function requireAttempt(deps: Pick<PaymentDeps, 'db'>, id: string): Promis
 }
 
 /** @throws ApiError 404 unless the ID is of an attempt of a running rehearsal */
-export async function readRehearsedPayment(deps: Pick<PaymentDeps, 'db'>, id: string): Promise<RehearsedPayment> {
+export async function readRehearsedPayment(deps: Pick<PaymentDeps, 'db'>, id: string) {
   const { terms, amountMinor, currency, status } = await requireAttempt(deps, id);
   const back = terms.returnUrl === null ? null : appendAttempt(terms.returnUrl, id);
   return {
     title: terms.title,
+    /** Such as `5 USD`. */
     price: `${amountInMainUnit(amountMinor, currency)} ${currency.toUpperCase()}`,
     isOpen: isOpen(status),
     returnUrl: back,
@@ -80,6 +72,8 @@ export async function rehearsePayment(deps: PaymentDeps, id: string, outcome: Ou
 }
 
 const BUTTONS = html`<p><button name="outcome" value="pay">Pay</button> <button name="outcome" value="fail">Fail</button> <button name="outcome" value="cancel">Cancel</button></p>`;
+
+type RehearsedPayment = Awaited<ReturnType<typeof readRehearsedPayment>>;
 
 function page({ title, price, isOpen, returnUrl, cancelUrl }: RehearsedPayment): Answer {
   const form = isOpen

@@ -66,12 +66,6 @@ interface PlacedVote {
   readonly index: number;
 }
 
-interface VotePage {
-  readonly votes: readonly Vote[];
-  /** Where the next page begins; null after the last vote. */
-  readonly next: string | null;
-}
-
 /** Most ballots that one request reads: a filter that few votes match must not scan all ballots. */
 const MAX_BALLOTS = 2_000;
 
@@ -118,7 +112,7 @@ function votesOf(
  * leaf; then of all others, by random ID. A ballot keeps its ID when it is logged, so each vote that existed at the beginning is
  * listed once, whatever is confirmed or logged between two pages. A secret event lists logged ballots only: a waiting ballot would
  * show who has just voted.
- * @param after where the previous page ended
+ * @param after where the previous page ended: its `next`, which is null after the last vote
  */
 export async function listVotes(
   { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
@@ -126,7 +120,7 @@ export async function listVotes(
   filter: VoteFilter,
   after: string | undefined,
   limit: number,
-): Promise<VotePage> {
+) {
   const weightsShown = await showsWeights(db, definition);
   const matches = matcherOf(filter);
   const cursor = after === undefined ? undefined : parseKey(after);
@@ -150,7 +144,7 @@ export async function listVotes(
   return { votes: found.map(({ vote }) => vote), next: `${end}/${from.place}/${Number.MAX_SAFE_INTEGER}` };
 }
 
-function cut(found: readonly PlacedVote[], limit: number, end: string): VotePage {
+function cut(found: readonly PlacedVote[], limit: number, end: string) {
   const page = found.slice(0, limit);
   const last = page.at(-1);
   return {

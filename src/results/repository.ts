@@ -169,15 +169,9 @@ export type RecordBallot = Pick<SealedBallot, 'id' | 'entries' | 'weightMicro' |
 
 const RECORDS = 2_000;
 
-/** The last leaf of the box at one moment, and the ballots in the queue. */
-interface RecordMoment {
-  readonly last: string;
-  readonly queue: readonly RecordBallot[];
-}
-
 /** Reads the end of the box and the queued ballots from one snapshot. Random tags sort the queue: without ORDER BY its rows would show
  * the order in which they were written. */
-export function readRecordMoment(db: Database, eventId: string): Promise<RecordMoment> {
+export function readRecordMoment(db: Database, eventId: string) {
   return atOneMoment(db, async (tx) => {
     const last = await readBoxEnd(tx, eventId);
     const { rows } = await tx.execute<RowOf<RecordBallot>>(sql`
@@ -191,7 +185,7 @@ export function readRecordMoment(db: Database, eventId: string): Promise<RecordM
 export async function* readRecords(
   db: Database,
   eventId: string,
-  moment: RecordMoment,
+  moment: Awaited<ReturnType<typeof readRecordMoment>>,
 ): AsyncGenerator<readonly RecordBallot[]> {
   for (let after = -1; ; ) {
     const read = await readSealedBallots(db, eventId, { after, upTo: moment.last, limit: RECORDS });

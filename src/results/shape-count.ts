@@ -6,7 +6,6 @@ import type { EventCounter, ResultsAudience } from './count-event.ts';
 import type { PublicSnapshot } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import type { CountInputs } from './read-count-inputs.ts';
-import type { StatsView } from './read-stats.ts';
 import type { EventReportOptions, RunningCount } from './running-count.ts';
 
 /** The part of the results that comes from a count; the rest comes from the event and the clock. */
@@ -77,29 +76,22 @@ export async function shape(running: RunningCount, options: EventReportOptions):
   };
 }
 
-/** The part of the results that the figures of an event need. */
-export interface CountSummary {
-  /** All confirmed ballots, which is no secret: every signed checkpoint states the number. */
-  readonly ballots: number;
-  /** Votes of the ballots that the audience is shown. */
-  readonly entries: number;
-  /** Only of ballots that are shown: next to the roll of a small group, a single ballot would show who voted or abstained. */
-  readonly byPosition: StatsView['byPosition'];
-  /** The weight of the ballots that the audience is shown, and its share of the electorate; null in polls. */
-  readonly weight: number;
-  readonly turnout: number | null;
-}
+export type CountSummary = Awaited<ReturnType<typeof summarise>>;
 
+/** The part of the results that the figures of an event need. */
 export async function summarise(
   counter: EventCounter,
   definition: BallotDefinition,
   audience: ResultsAudience,
   nowMs: number,
-): Promise<CountSummary> {
+) {
   const { results, confirmed, weight } = await counter.count(definition, audience, nowMs);
   return {
+    // All of them, which is no secret: every signed checkpoint states the number.
     ballots: confirmed,
+    // This and the rest are of the ballots that the audience is shown.
     entries: results.stats.entries,
+    // Next to the roll of a small group, a single ballot would show who voted or abstained.
     byPosition: results.positions.map(({ id, ballots, abstentions }) => ({ positionId: id, ballots, abstentions })),
     weight: Number(weight),
     turnout: results.stats.turnout,

@@ -46,17 +46,6 @@ interface HoldRequest {
   readonly limit: number;
 }
 
-interface Holds {
-  /** Endpoints whose hold this sender took or renewed. */
-  readonly taken: readonly string[];
-  /** Endpoints of `held` with due deliveries. */
-  readonly due: readonly string[];
-  /** Current version of each active endpoint in `read`, by its ID. */
-  readonly versions: ReadonlyMap<string, number>;
-  /** Whether any account has an endpoint. */
-  readonly hasEndpoints: boolean;
-}
-
 interface HoldRow {
   readonly endpoint_id: string;
   readonly what: 'held' | 'due' | 'active' | 'any';
@@ -64,7 +53,7 @@ interface HoldRow {
 }
 
 /** Takes holds on endpoints with due deliveries that no other sender holds, the longest waiting first, and renews `renewed`. */
-export async function holdDueEndpoints(pool: Pool, request: HoldRequest): Promise<Holds> {
+export async function holdDueEndpoints(pool: Pool, request: HoldRequest) {
   const { holder, held, renewed, read, limit, holdMs } = request;
   const values = [holder, held, renewed, limit, holdMs, read];
   const rows = await runNamed<HoldRow>(pool, 'hold_due_endpoints', HOLD_DUE, values);
@@ -72,9 +61,13 @@ export async function holdDueEndpoints(pool: Pool, request: HoldRequest): Promis
     rows.filter(({ what }) => what === wanted).map(({ endpoint_id }) => endpoint_id);
   const active = rows.filter(({ what }) => what === 'active');
   return {
+    /** Endpoints whose hold this sender took or renewed. */
     taken: named('held'),
+    /** Endpoints of `held` with due deliveries. */
     due: named('due'),
+    /** Current version of each active endpoint in `read`, by its ID. */
     versions: new Map(active.map(({ endpoint_id, version }) => [endpoint_id, Number(version)])),
+    /** Whether any account has an endpoint. */
     hasEndpoints: named('any').length > 0,
   };
 }

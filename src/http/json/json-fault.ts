@@ -42,12 +42,6 @@ interface JsonFault {
   readonly message: string;
 }
 
-interface JsonFaults {
-  readonly faults: readonly JsonFault[];
-  /** Whether parsing reached the end of the text. If so, its values can be validated further. */
-  readonly isRead: boolean;
-}
-
 const NEW_LINE = 0x0a;
 /** Code units that are the second half of a surrogate pair. */
 const [LOW_SURROGATES, LOW_SURROGATES_END] = [0xdc00, 0xe000];
@@ -237,8 +231,11 @@ class FaultSearch {
   }
 }
 
-/** Finds why a text is not a strict JSON object, up to as many faults as an answer lists. */
-export function findJsonFaults(text: string, maxValues = MAX_VALUES): JsonFaults {
+/**
+ * Finds why a text is not a strict JSON object, up to as many faults as an answer lists.
+ * @returns also whether parsing reached the end of the text, so that its values can be validated further
+ */
+export function findJsonFaults(text: string, maxValues = MAX_VALUES) {
   const search = new FaultSearch(text, maxValues);
   try {
     search.run();

@@ -51,22 +51,16 @@ function endOfString(text: string, start: number): number {
 /** A literal that parsing rounds has at least so many digits, or a negative exponent of three digits. */
 const LONG_NUMBER = 17;
 
-/** What one scan of a JSON text finds before it is parsed. */
-interface Outline {
-  /** How many field names the text holds, duplicates included. */
-  readonly names: number;
-  /** Whether parsing may round a number of the text. */
-  readonly mayBeRounded: boolean;
-}
-
 /** Scans a JSON text before it is parsed; undefined if it is nested too deep, or holds too many values or fields. */
-function outlineOf(text: string, maxValues: number): Outline | undefined {
+function outlineOf(text: string, maxValues: number) {
   /** Field counts of the open objects, by depth. */
   const fields: number[] = [];
+  /** Field names of the text, duplicates included. */
   let names = 0;
   let depth = 0;
   let commas = 0;
   let digits = 0;
+  /** Whether parsing may round a number of the text. */
   let mayBeRounded = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
