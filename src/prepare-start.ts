@@ -54,12 +54,7 @@ function refuseFailed(findings: readonly Finding[]): void {
  * @param say receives a line for the operator for each change of the database
  * @throws StartRefused, SchemaRefused before any write, if the operator must fix something first
  */
-export async function prepareStart(
-  config: Config,
-  url: string,
-  now: () => number,
-  say: (line: string) => void,
-): Promise<Prepared> {
+export async function prepareStart(config: Config, url: string, now: () => number, say: (line: string) => void) {
   const findings = await checkStart(config, url, now);
   // `migrate` checks the schema itself, because another process may be migrating now.
   refuseFailed(findings.filter(({ name }) => name !== 'schema'));
@@ -70,6 +65,7 @@ export async function prepareStart(
     // Another process may have stored its identity first, with other keys.
     refuseFailed(await checkIdentity(config, client));
     await markFirst(config, client);
+    // The operator should know them, but they do not prevent the start.
     const warnings = findings.filter(({ status }) => status === 'warning');
     return { config: await withLogIdentity(config, client), warnings };
   });
@@ -82,12 +78,6 @@ async function requireWritable({ dataDir, worker }: Config): Promise<void> {
   const probe = path.join(dataDir, `.writable-${process.pid}`);
   await writeFile(probe, '');
   await rm(probe, { force: true });
-}
-
-interface Prepared {
-  readonly config: Config;
-  /** Findings that the operator should know, but that do not prevent the start. */
-  readonly warnings: readonly Finding[];
 }
 
 /** Completes the configuration of a command or a further process. @throws SchemaRefused if not migrated, StartRefused for a wrong key */

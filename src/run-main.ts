@@ -6,7 +6,7 @@ import { StartRefused } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { findSchemaRefusal } from '#src/database/schema-number.ts';
 import { showDemo } from '#src/demo/show-demo.ts';
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
+import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { EmbeddedDatabaseInUse } from '#src/embedded-postgres/lock.ts';
 import { endInTime, serveWithMany } from '#src/many-processes.ts';
 import { systemClock } from '#src/platform/clock.ts';
@@ -15,7 +15,7 @@ import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { prepareStart, withSecretKey } from '#src/prepare-start.ts';
 import { AssetsMissing, readAssets } from '#src/reference/built-assets.ts';
-import { closeDeps, createDeps, type Service, startService } from '#src/service.ts';
+import { closeDeps, createDeps, startService } from '#src/service.ts';
 import { sealDeps } from '#src/work.ts';
 
 const say = (line: string): void => {
@@ -38,15 +38,7 @@ function plainReason(fault: unknown): string | undefined {
   return reason === undefined ? undefined : `Cannot start: the database cannot be used: ${reason}. Check DATABASE_URL.`;
 }
 
-interface Running {
-  readonly service: Service;
-  readonly sandbox: Sandbox | undefined;
-  readonly database: EmbeddedDatabase | undefined;
-  /** Whether Ctrl-C stops the service at once: on a developer's machine no proxy has to notice the stop first. */
-  readonly isTrial: boolean;
-}
-
-async function start(given: Config): Promise<Running> {
+async function start(given: Config) {
   await readAssets();
   for (const line of listUnknownSettings()) say(`Note: ${line}. See .env.example.`);
   const embedded = given.databaseUrl === undefined;
@@ -80,6 +72,7 @@ async function start(given: Config): Promise<Running> {
     if (embedded) await showDemo(deps, address, sandbox !== undefined, seal, say);
     // With several processes, this one only supervises the others.
     if (!alone) await closeDeps(deps);
+    // `isTrial`: Ctrl-C stops the service at once, because on a developer's machine no proxy has to notice the stop first.
     return { service, sandbox, database, isTrial: embedded && !config.production };
   } catch (fault) {
     await sandbox?.stop();

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { SERVER_ENVIRONMENT, type ServerUser } from '#src/embedded-postgres/user.ts';
-import { type LivingKey, listLivingKeys } from '#src/voting-events/check-ballot-keys.ts';
+import { listLivingKeys } from '#src/voting-events/check-ballot-keys.ts';
 import type { BackupManifest } from './backup-files.ts';
 
 /** Settings of a server that replays WAL. Only a socket in a private folder reaches this server. */
@@ -18,15 +18,7 @@ interface RecoverySettings {
   readonly manifest: BackupManifest;
 }
 
-export interface Recovered {
-  /** Commit time of the last replayed transaction, Unix ms; null if the WAL had none. */
-  readonly lastCommitAt: number | null;
-  /** Codes of the newest events, newest first, and the number of all events; none if the service's tables are missing. */
-  readonly events: readonly string[];
-  readonly eventCount: number;
-  /** Keys of elections that took ballots at that moment. */
-  readonly livingKeys: readonly LivingKey[];
-}
+export type Recovered = NonNullable<Awaited<ReturnType<typeof describeRecovered>>>;
 
 type ReplayEnd =
   | { readonly kind: 'recovered'; readonly recovered: Recovered }
@@ -83,7 +75,7 @@ function makeSocketFolder(user: ServerUser | undefined): string {
   return folder;
 }
 
-async function describeRecovered(sockets: string, manifest: BackupManifest): Promise<Recovered | undefined> {
+async function describeRecovered(sockets: string, manifest: BackupManifest) {
   const client = new pg.Client({
     host: sockets,
     port: SOCKET_PORT,
@@ -105,9 +97,12 @@ async function describeRecovered(sockets: string, manifest: BackupManifest): Pro
         )
       : { rows: [] };
     return {
+      /** Commit time of the last replayed transaction, Unix ms; null if the WAL had none. */
       lastCommitAt: row.at === null ? null : Math.floor(Number(row.at)),
+      /** Codes of the newest events, newest first, and the number of all events; none if the service's tables are missing. */
       events: events.rows.map(({ code }) => code),
       eventCount: Number(events.rows[0]?.count ?? 0),
+      /** Keys of elections that took ballots at that moment. */
       livingKeys: row.known ? await listLivingKeys(client) : [],
     };
   } catch (fault) {

@@ -47,14 +47,6 @@ interface Run {
   readonly requireRoom: RequireRoom | undefined;
 }
 
-interface Outcome {
-  readonly accepted: number;
-  readonly existing: number;
-  readonly rejected: readonly RejectedLine[];
-  /** The answer replays the answer to an earlier run: this run stored nothing. */
-  readonly isReplayed: boolean;
-}
-
 type SoundLine = RollLine & { readonly input: NonNullable<RollLine['input']> };
 const isSound = (line: RollLine): line is SoundLine => line.input !== undefined;
 
@@ -90,7 +82,7 @@ async function post({ client, eventId, isReplayed }: Run, body: Body, name: stri
   }
 }
 
-async function sendBatch(run: Run, { lines, lastLine }: RollBatch): Promise<Outcome> {
+async function sendBatch(run: Run, { lines, lastLine }: RollBatch) {
   const { options, named } = run;
   const dryRun = options.dryRun === true;
   const own = lines.filter(isSound).map((line) => ({ line, taken: dryRun ? takenIssues(line, named) : [] }));
@@ -118,6 +110,7 @@ async function sendBatch(run: Run, { lines, lastLine }: RollBatch): Promise<Outc
     accepted,
     existing: refused.length - rejected.length,
     rejected: rejected.sort((one, other) => one.from.line - other.from.line),
+    // The answer replays the answer to an earlier run: this run stored nothing.
     isReplayed: sent.length > 0 && run.isReplayed(),
   };
 }

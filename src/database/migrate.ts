@@ -8,14 +8,7 @@ import { databaseErrorCode, withClient } from './client.ts';
 import { endOtherProcesses } from './end-other-processes.ts';
 import { explainDatabaseFault } from './explain-database-fault.ts';
 import { applyFunctions, dropGoneFunctions, listDiffering, readFunctionSources } from './function-sources.ts';
-import {
-  mayReplace,
-  readSchemaNumber,
-  SCHEMA,
-  type SchemaNumber,
-  SchemaRefused,
-  whyNotServed,
-} from './schema-number.ts';
+import { mayReplace, readSchemaNumber, SCHEMA, SchemaRefused, whyNotServed } from './schema-number.ts';
 
 /** Key of the advisory lock of a migration, so that processes that start together take turns. */
 const MIGRATION_LOCK = 7_316_002;
@@ -30,20 +23,10 @@ const SILENT_MS = 30_000;
 /** SQLSTATEs: deadlock, lock not available. */
 const LOCKED = ['40P01', '55P03'];
 
-interface SchemaState {
-  readonly schema: SchemaNumber | undefined;
-  /** Migrations that are not applied yet, oldest first. */
-  readonly pending: readonly Migration[];
-  /** Names of functions that differ from their sources. */
-  readonly functions: readonly string[];
-  /** Whether the database has no table. */
-  readonly empty: boolean;
-  /** Whether this role may change the schema. */
-  readonly mayMigrate: boolean;
-}
+type SchemaState = Awaited<ReturnType<typeof readSchemaState>>;
 
 /** Reads what is applied, and changes nothing. */
-export async function readSchemaState(client: pg.Client): Promise<SchemaState> {
+export async function readSchemaState(client: pg.Client) {
   const { rows } = await client.query<{ tables: number; owner: boolean }>(`
     SELECT (SELECT count(*)::int FROM pg_tables WHERE schemaname = 'public') AS tables,
       CASE WHEN to_regclass('public.voting_events') IS NULL
@@ -54,9 +37,12 @@ export async function readSchemaState(client: pg.Client): Promise<SchemaState> {
   const newest = schema?.newest ?? 0;
   return {
     schema,
+    /** Migrations that are not applied yet, oldest first. */
     pending: listMigrations().filter(({ when }) => when > newest),
+    /** Names of functions that differ from their sources. */
     functions: await listDiffering(client, readFunctionSources()),
     empty: tables === 0,
+    /** Whether this role may change the schema. */
     mayMigrate: owner,
   };
 }

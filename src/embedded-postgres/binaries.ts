@@ -6,10 +6,7 @@ import { z } from 'zod';
 import { exists, unless } from '#src/platform/files.ts';
 import { canRun, type ServerUser } from './user.ts';
 
-export interface Binaries {
-  readonly initdb: string;
-  readonly postgres: string;
-}
+export type Binaries = ReturnType<typeof binariesIn>;
 
 const manifestSchema = z.object({ version: z.string() });
 const symlinksSchema = z.array(z.object({ source: z.string(), target: z.string() }));
@@ -32,7 +29,7 @@ function packageFolder(): string {
   }
 }
 
-const binariesIn = (native: string): Binaries => ({
+const binariesIn = (native: string) => ({
   initdb: path.join(native, 'bin', 'initdb'),
   postgres: path.join(native, 'bin', 'postgres'),
 });

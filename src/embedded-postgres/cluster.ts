@@ -14,12 +14,7 @@ const DRAFT_PREFIX = 'cluster.new-';
 
 const runFile = promisify(execFile);
 
-export interface Cluster {
-  readonly folder: string;
-  /** Identifies server processes by their command line, which even root without CAP_SYS_PTRACE can read. */
-  readonly name: string;
-  readonly password: string;
-}
+export type Cluster = Awaited<ReturnType<typeof prepareCluster>>;
 
 /** A URL that connects as the owner of the databases; `database` defaults to the service's own. */
 export const clusterUrl = (port: number, password: string, database: string = DATABASE_NAME): string =>
@@ -110,15 +105,11 @@ async function createCluster(
 }
 
 /** The database cluster of a home, made at the first call. The caller holds the home's lock. */
-export async function prepareCluster(
-  home: string,
-  binaries: Binaries,
-  user: ServerUser | undefined,
-  durable: boolean,
-): Promise<Cluster> {
+export async function prepareCluster(home: string, binaries: Binaries, user: ServerUser | undefined, durable: boolean) {
   const folder = clusterFolder(home);
   if (!(await exists(folder))) await createCluster(home, binaries, user, durable);
   const { ino } = await stat(folder);
   const digest = createHash('sha256').update(`${folder}:${ino}`).digest('hex');
+  // The name identifies server processes by their command line, which even root without CAP_SYS_PTRACE can read.
   return { folder, name: `voting-${digest.slice(0, 16)}`, password: await readPassword(home) };
 }

@@ -18,12 +18,7 @@ export interface ServerSettings {
   readonly durable: boolean;
 }
 
-export interface Server {
-  readonly port: number;
-  /** Resolves when the server has ended, with its exit status or signal. */
-  readonly ended: Promise<string>;
-  stop(): Promise<void>;
-}
+export type Server = Awaited<ReturnType<typeof launchServer>>;
 
 /** The port was taken between finding it free and listening on it. */
 export class PortTaken extends Error {}
@@ -157,8 +152,11 @@ async function shutDown(child: ChildProcess, ended: Promise<string>): Promise<vo
   await ended;
 }
 
-/** Starts the server and waits for it to take connections. @throws PortTaken; an Error with the end of its log */
-export async function launchServer(settings: ServerSettings, port: number): Promise<Server> {
+/**
+ * Starts the server and waits for it to take connections. `ended` resolves with its exit status or signal.
+ * @throws PortTaken; an Error with the end of its log
+ */
+export async function launchServer(settings: ServerSettings, port: number) {
   const serverLog = await openLog(settings);
   const options = Object.entries(configuration(settings, port)).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   // `detached` gives the server its own session: Ctrl-C signals the terminal's whole foreground group, but the database

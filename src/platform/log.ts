@@ -3,16 +3,6 @@ import pretty from 'pino-pretty';
 
 export type Log = Logger;
 
-/** A fault without its message, because messages of database errors contain parameters. */
-interface FaultSummary {
-  readonly name: string;
-  readonly code?: string | undefined;
-  readonly constraint?: string | undefined;
-  /** The reply of a mail server: code and command, without its text. */
-  readonly reply?: string | undefined;
-  readonly stack?: string | undefined;
-}
-
 function textOf(fault: object, key: string): string | undefined {
   const value: unknown = Reflect.get(fault, key);
   return typeof value === 'string' ? value : undefined;
@@ -27,8 +17,11 @@ function framesOf(error: Error): string | undefined {
     .join('\n');
 }
 
-/** Summarises a fault for the log: class, database code, constraint and frames, but not the message, which may contain secrets. */
-export function summariseFault(fault: unknown): FaultSummary {
+/**
+ * Summarises a fault for the log: class, database code, constraint, reply of a mail server (code and command) and frames, but not
+ * the message, which may contain secrets or the parameters of a statement.
+ */
+export function summariseFault(fault: unknown) {
   if (!(fault instanceof Error)) return { name: typeof fault };
   const inner = fault.cause instanceof Error ? fault.cause : fault;
   // JSON leaves undefined fields out.

@@ -1,6 +1,6 @@
 import type { ReferenceDocument } from './document-shape.ts';
 import { answersOf, bodyOf, type PlacedOperation, parametersOf, pretty } from './operation-parts.ts';
-import { type SdkMethod, sdkMethodOf } from './sdk-methods.ts';
+import { sdkMethodOf } from './sdk-methods.ts';
 
 /** How a language writes values. */
 interface LiteralStyle {
@@ -86,28 +86,6 @@ export type Language = (typeof LANGUAGES)[number]['name'];
 
 type AnswerKind = 'json' | 'text' | 'nothing' | { readonly file: string };
 
-interface SampleCall {
-  readonly method: string;
-  /** As the reference writes it: `/voting-events/{idOrCode}`. */
-  readonly path: string;
-  /** Examples of the path's parameters; samples write `idOrCode` as a variable. */
-  readonly values: Readonly<Record<string, string>>;
-  readonly query: Readonly<Record<string, unknown>>;
-  /** The variable that holds a key; undefined if the call needs none. */
-  readonly keyName: string | undefined;
-  /** The variable that holds the event; undefined if the path names no event. */
-  readonly eventName: string | undefined;
-  readonly body: unknown;
-  readonly answer: AnswerKind;
-  readonly sdk: SdkMethod;
-}
-
-interface Sample {
-  /** The body that this sample sends, if the operation has several. */
-  readonly summary: string | undefined;
-  readonly texts: Readonly<Record<Language, string>>;
-}
-
 function keyNameOf({ operation: { security, 'x-required-scope': scopes = [] } }: PlacedOperation): string | undefined {
   if (security.length === 0) return undefined;
   const [scope] = [scopes].flat();
@@ -134,7 +112,9 @@ function answerOf({ path, operation }: PlacedOperation, document: ReferenceDocum
 const isOfPoll = (path: string, body: unknown): boolean =>
   /visitor|quadratic/i.test(path) || (typeof body === 'object' && body !== null && 'visitorId' in body);
 
-function callOf(placed: PlacedOperation, body: unknown, document: ReferenceDocument): SampleCall {
+type SampleCall = ReturnType<typeof callOf>;
+
+function callOf(placed: PlacedOperation, body: unknown, document: ReferenceDocument) {
   const { method, path } = placed;
   const parameters = parametersOf(placed, document);
   const examplesIn = (place: 'path' | 'query') =>
@@ -144,11 +124,15 @@ function callOf(placed: PlacedOperation, body: unknown, document: ReferenceDocum
   const values = Object.fromEntries(examplesIn('path').map(([name, example]) => [name, String(example)]));
   return {
     method,
+    /** As the reference writes it: `/voting-events/{idOrCode}`. */
     path,
+    /** Examples of the path's parameters; samples write `idOrCode` as a variable. */
     values,
     body,
     query: Object.fromEntries(examplesIn('query')),
+    /** The variable that holds a key; undefined if the call needs none. */
     keyName: keyNameOf(placed),
+    /** The variable that holds the event; undefined if the path names no event. */
     eventName: 'idOrCode' in values ? (isOfPoll(path, body) ? 'POLL' : 'EVENT') : undefined,
     answer: answerOf(placed, document),
     sdk: sdkMethodOf(path, placed.operation.operationId, document.paths),
@@ -301,10 +285,10 @@ function writePhp(call: SampleCall): string {
 }
 
 /** Samples for each body that an operation takes, in every language. They read the API's URL, keys and events from the environment. */
-export function samplesOf(placed: PlacedOperation, document: ReferenceDocument): Sample[] {
+export function samplesOf(placed: PlacedOperation, document: ReferenceDocument) {
   const content = bodyOf(placed.operation);
   const bodies = Object.values(content?.examples ?? {});
-  const write = (body: unknown): Sample['texts'] => {
+  const write = (body: unknown): Readonly<Record<Language, string>> => {
     const call = callOf(placed, body, document);
     return {
       curl: writeCurl(call),
@@ -314,6 +298,7 @@ export function samplesOf(placed: PlacedOperation, document: ReferenceDocument):
     };
   };
   if (bodies.length === 0) return [{ summary: undefined, texts: write(content?.example) }];
+  // `summary`: of the body that the sample sends, as the operation takes several.
   return bodies.map(({ summary, value }) => ({ summary, texts: write(value) }));
 }
 

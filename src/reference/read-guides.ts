@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Pauses } from '#src/platform/loop-turns.ts';
-import { type Html, html, Html as Markup } from './html.ts';
-import { type Heading, headingsOf, renderGuide } from './render-markdown.ts';
+import { html, Html as Markup } from './html.ts';
+import { headingsOf, renderGuide } from './render-markdown.ts';
 
 /** In the order in which they are best read. */
 const GUIDES: readonly Place[] = [
@@ -38,15 +38,7 @@ interface Place {
 
 const FOLDER = new URL('../../docs/guides/', import.meta.url);
 
-export interface Guide {
-  readonly name: string;
-  readonly title: string;
-  readonly summary: string;
-  /** In Markdown. Placeholders are replaced by their numbers, such as limits. */
-  readonly text: string;
-  readonly content: Html;
-  readonly headings: readonly Heading[];
-}
+export type Guide = Awaited<ReturnType<typeof readGuide>>;
 
 /** Reads the SVG pictures of a guide, by name. They become part of its page, so that they take on the page's colours. */
 async function readPictures(text: string): Promise<ReadonlyMap<string, string>> {
@@ -55,7 +47,8 @@ async function readPictures(text: string): Promise<ReadonlyMap<string, string>> 
   return new Map(await Promise.all(names.map(read)));
 }
 
-async function readGuide({ name, summary, file = `${name}.md` }: Place, figures: Figures): Promise<Guide> {
+/** @returns also the Markdown, in which placeholders are replaced by their numbers, such as limits */
+async function readGuide({ name, summary, file = `${name}.md` }: Place, figures: Figures) {
   const written = await readFile(new URL(file, FOLDER), 'utf8');
   const text = Object.entries(figures).reduce((so, [word, figure]) => so.replaceAll(word, figure), written);
   const pictures = await readPictures(text);

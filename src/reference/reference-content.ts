@@ -14,14 +14,9 @@ export const MESSAGES = {
   summary: 'What is sent to webhook endpoints, with the body of each type.',
 } as const;
 
-export interface Section {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-  readonly operations: readonly PlacedOperation[];
-}
+export type Section = ReturnType<typeof sectionsOf>[number];
 
-export function sectionsOf(document: ReferenceDocument): Section[] {
+export function sectionsOf(document: ReferenceDocument) {
   const placed = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(
       ([method, operation]): PlacedOperation => ({ method: method.toUpperCase(), path, operation }),

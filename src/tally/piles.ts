@@ -46,7 +46,7 @@ export class Piles {
   readonly #cursor: Uint32Array;
   /** By group: its transfer value; undefined while all have the full value. */
   #values: Uint32Array | undefined;
-  readonly #limbs: Limbs;
+  readonly #limbs: ReturnType<typeof cutIntoLimbs>;
   /** Linked lists: the first group of each holder, and the group after each group, -1 at the end. Undefined with few candidates. */
   readonly #lists: { readonly first: Int32Array; readonly next: Int32Array } | undefined;
   /** Whether every group is a single ballot of the first weight, as when all ballots differ. */
@@ -245,29 +245,23 @@ interface Sums {
   readonly singles: Float64Array;
 }
 
-interface Limbs {
-  /** Number of digits of each weight; 1 unless weights are very large for the number of ballots. */
-  readonly count: number;
-  /** The digits of weight w, from `w * count` on, lowest first. */
-  readonly ofWeight: Float64Array;
-  /** Joins the sums of digits at `at * count` to millionths of weight. */
-  join(sums: Float64Array, at: number): bigint;
-}
-
 /** Splits the weights, in units of their greatest common divisor, into digits so small that no sum overflows 2^53. */
-function cutIntoLimbs(rankings: Rankings): Limbs {
+function cutIntoLimbs(rankings: Rankings) {
   const { weights } = rankings;
   const unit = weights.reduce(greatestCommonDivisor, 0n) || 1n;
   const largest = largestOf(weights) / unit;
   const bits = 53 - Math.ceil(Math.log2(headsMoved(rankings) * FULL_VALUE + 1));
   requireThat(bits > 0, 'there are more ballots than the count can hold');
+  /** Number of digits of each weight; 1 unless weights are very large for the number of ballots. */
   const count = Math.max(1, Math.ceil(largest.toString(2).length / bits));
   const width = BigInt(bits);
+  /** The digits of weight w, from `w * count` on, lowest first. */
   const ofWeight = new Float64Array(weights.length * count);
   for (const [index, weight] of weights.entries()) {
     for (let limb = 0; limb < count; limb += 1)
       ofWeight[index * count + limb] = Number(BigInt.asUintN(bits, (weight / unit) >> (BigInt(limb) * width)));
   }
+  /** Joins the sums of digits at `at * count` to millionths of weight. */
   const join = (sums: Float64Array, at: number): bigint => {
     let joined = 0n;
     for (let limb = count - 1; limb >= 0; limb -= 1) joined = (joined << width) + BigInt(sums[at * count + limb] ?? 0);

@@ -18,16 +18,8 @@ const THICKNESS = 11;
 const LABEL: TextStyle = { size: 8.5, color: INK };
 const PLAIN_BAR = '#9fb3c8';
 
-/** The common scale of all bars of a chart. */
-interface Measure {
-  readonly labelWidth: number;
-  readonly track: number;
-  readonly zero: number;
-  /** The largest figure minus the smallest; 0 counts as a figure. */
-  readonly span: bigint;
-}
-
-function measureOf(sheet: Sheet, bars: readonly Bar[]): Measure {
+/** The common scale of all bars of a chart. `span`: the largest figure minus the smallest; 0 counts as a figure. */
+function measureOf(sheet: Sheet, bars: readonly Bar[]) {
   const values = bars.map(({ figure }) => decimalToScaled(figure));
   const most = values.reduce((high, value) => (value > high ? value : high), 0n);
   const least = values.reduce((low, value) => (value < low ? value : low), 0n);
@@ -42,7 +34,12 @@ function measureOf(sheet: Sheet, bars: readonly Bar[]): Measure {
   return { labelWidth, track, zero, span: most - least };
 }
 
-function drawBar(sheet: Sheet, bar: Bar, y: number, { labelWidth, track, zero, span }: Measure): void {
+function drawBar(
+  sheet: Sheet,
+  bar: Bar,
+  y: number,
+  { labelWidth, track, zero, span }: ReturnType<typeof measureOf>,
+): void {
   const value = decimalToScaled(bar.figure);
   const length = track * shareOf(value < 0n ? -value : value, span);
   const style = { ...LABEL, bold: bar.winner };
