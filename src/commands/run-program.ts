@@ -2,11 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { conflict } from '#src/platform/errors.ts';
 
-interface ProgramEnd {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+type ProgramEnd = Awaited<ReturnType<typeof runProgram>>;
 
 interface ProgramOptions {
   /** Environment variables of the program, besides PATH, LC_ALL and TZ. */
@@ -20,7 +16,7 @@ export async function runProgram(
   file: string,
   words: readonly string[],
   { environment = {}, user, onText }: ProgramOptions = {},
-): Promise<ProgramEnd> {
+) {
   const child = spawn(file, words, {
     ...user,
     cwd: '/',

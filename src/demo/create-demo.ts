@@ -13,24 +13,17 @@ import type { Caller } from '#src/http/caller.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { linkBusiness } from '#src/payments/link-business.ts';
 import { batchField, createVoters } from '#src/voters/take-rows.ts';
-import type { Voter } from '#src/voters/voter.ts';
 import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
 import { createEvent } from '#src/voting-events/create-event.ts';
 import { createEventBody, updateEventBody } from '#src/voting-events/event-body.ts';
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
+/** A demo without ballots, with the data needed to vote in its election. */
+export type EmptyDemo = Awaited<ReturnType<typeof createDemo>>;
+
 /** The data for the printed shell lines and the example. A file that only the operator can read keeps it for later starts. */
-export interface Demo {
-  readonly writeKey: string;
-  readonly readKey: string;
-  readonly voteKey: string;
-  readonly event: string;
-  readonly poll: string;
-  readonly voterEmail: string;
-  readonly electionEntry: Entry;
-  readonly pollEntries: readonly Entry[];
-  readonly pollIsPaid: boolean;
+export interface Demo extends Omit<EmptyDemo, 'caller' | 'election' | 'positions' | 'voters'> {
   /** The receipt of a voter whose ballot is in the election's log already. */
   readonly receipt: Receipt;
 }
@@ -40,26 +33,7 @@ export interface Receipt {
   readonly promise: string;
 }
 
-interface Entry {
-  readonly positionId: string;
-  readonly candidateId: string;
-  readonly value?: number;
-  readonly rank?: number;
-}
-
-/** A demo without ballots, with the data needed to vote in its election. */
-export interface EmptyDemo extends Omit<Demo, 'receipt'> {
-  readonly caller: Caller;
-  readonly election: VotingEvent;
-  readonly positions: readonly MadePosition[];
-  readonly voters: readonly Voter[];
-}
-
-export interface MadePosition {
-  readonly id: string;
-  readonly candidateIds: readonly string[];
-  readonly votingMethod: VotingMethod;
-}
+export type MadePosition = Awaited<ReturnType<typeof addPosition>>;
 
 interface DemoPosition {
   readonly title: string;
@@ -110,7 +84,7 @@ async function addPosition(
   organizer: Organizer,
   { title, votingMethod, candidates, quadraticTopUp }: DemoPosition,
   isPaid: boolean,
-): Promise<MadePosition> {
+) {
   const topUp = isPaid && quadraticTopUp !== undefined ? { quadraticTopUp } : {};
   const body = createPositionBody.parse({ title, votingMethod, ...topUp });
   const { id } = await createPosition(tx, deps, organizer, body);
@@ -123,7 +97,7 @@ async function addPosition(
   return { id, candidateIds, votingMethod };
 }
 
-const firstEntry = ({ id, candidateIds, votingMethod }: MadePosition): Entry => ({
+const firstEntry = ({ id, candidateIds, votingMethod }: MadePosition) => ({
   positionId: id,
   candidateId: candidateIds[0] ?? '',
   ...markOf(votingMethod),
@@ -191,7 +165,7 @@ async function connectDemoBusiness(deps: Deps, accountId: string): Promise<strin
  * @param paid whether a payment sandbox runs for the poll
  * @param pages base URL of the voting pages of `npm run example`; undefined if unknown
  */
-export async function createDemo(deps: Deps, paid: boolean, pages: string | undefined): Promise<EmptyDemo> {
+export async function createDemo(deps: Deps, paid: boolean, pages: string | undefined) {
   const account = await createAccount(deps.db, deps, { name: 'Demo', plan: 'pro' });
   const businessId = paid ? await connectDemoBusiness(deps, account.id) : undefined;
   return inTransaction(deps.db, async (tx) => {

@@ -32,14 +32,7 @@ const LOOK_EVERY_MS = 50;
 const LOOKS = 4;
 
 /** An admitted request, until it is answered. */
-export interface Stay {
-  /** Call while the request waits for its sender or its turn: it counts as its account's, but not as load. */
-  rest(): void;
-  goOn(): void;
-  leave(): void;
-  /** Call when authentication knows the account. */
-  isOf(account: string): void;
-}
+export type Stay = ReturnType<Load['enter']>;
 
 /** At this multiple of `MOST_PRESSURE`, requests of every account are refused. */
 const AT_ALL = 2;
@@ -73,7 +66,7 @@ export class Load {
   }
 
   /** @param accountOf called under pressure only; undefined if unknown @throws ApiError 500, reason `overloaded` */
-  enter(urgency: Urgency, accountOf: () => string | undefined): Stay {
+  enter(urgency: Urgency, accountOf: () => string | undefined) {
     const [now, most] = [this.pressure(), MOST_PRESSURE[urgency]];
     const share = Math.max(now.waiting / most.waiting, now.underWay / most.underWay, now.delayMs / most.delayMs);
     if (share >= AT_ALL || (share >= 1 && this.#isAboveAverage(accountOf()))) throw refuse('overloaded');
@@ -87,6 +80,7 @@ export class Load {
     };
     add(1);
     return {
+      /** Call while the request waits for its sender or its turn: it counts as its account's, but not as load. */
       rest: () => {
         this.#underWay -= 1;
       },
@@ -94,7 +88,8 @@ export class Load {
         this.#underWay += 1;
       },
       leave: () => add(-1),
-      isOf: (whose) => {
+      /** Call when authentication knows the account. */
+      isOf: (whose: string) => {
         add(-1);
         account = whose;
         add(1);

@@ -21,15 +21,6 @@ const STALLED_AFTER_MS = 15_000;
 /** Pause between attempts to record the end of a job, whose place stays occupied until one succeeds. */
 const END_AGAIN_MS = 500;
 
-export interface JobRunner {
-  /** Whether jobs make progress: every place of all groups is taken, or the queue answered recently. */
-  isWell(): boolean;
-  /** Makes the runner query for jobs at once; call when a job was added. */
-  wake(): void;
-  /** Claims no more jobs, waits a limited time for running jobs, and releases the rest. */
-  stop(): Promise<void>;
-}
-
 type Work = (payload: unknown, run: JobRun) => Promise<void>;
 
 interface Task {
@@ -86,7 +77,7 @@ function storedWords(name: string, fault: unknown): string {
 const clockKey = (name: string): string => `clock:${name}`;
 
 /** Claims jobs from the queue and runs them until stopped. Each group has places of its own. */
-class Runner implements JobRunner {
+export class JobRunner {
   readonly #db: Database;
   readonly #log: Log;
   readonly #tasks: ReadonlyMap<string, Task>;
@@ -115,14 +106,17 @@ class Runner implements JobRunner {
     await within(asked.promise, UNWELL_AFTER_MS);
   }
 
+  /** Whether jobs make progress: every place of all groups is taken, or the queue answered recently. */
   isWell(): boolean {
     return this.#places().every(({ places }) => places === 0) || monotonicMs() - this.#answeredAt < UNWELL_AFTER_MS;
   }
 
+  /** Makes the runner query for jobs at once; call when a job was added. */
   wake(): void {
     this.#waking.resolve();
   }
 
+  /** Claims no more jobs, waits a limited time for running jobs, and releases the rest. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.wake();
@@ -322,7 +316,7 @@ export async function runJobs(
     tasks.set(name, { group, work: async (given, run) => work(payload.parse(given), run), next: undefined });
   for (const { name, group = 'other', schedule, work } of recurring)
     tasks.set(name, { group, work, next: readSchedule(schedule) });
-  const runner = new Runner(db, log, tasks);
+  const runner = new JobRunner(db, log, tasks);
   await runner.start();
   return runner;
 }

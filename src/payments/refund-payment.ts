@@ -18,11 +18,7 @@ import { paymentRefunds } from './tables.ts';
 
 export type Refund = typeof paymentRefunds.$inferSelect;
 
-interface RefundRef {
-  readonly votingEventId: string;
-  readonly attemptId: string;
-  readonly providerPaymentId: string;
-}
+type RefundRef = Pick<Refund, 'votingEventId' | 'attemptId' | 'providerPaymentId'>;
 
 function at(ref: RefundRef) {
   return and(

@@ -28,17 +28,10 @@ export function emailKey(address: string): string {
   return address.normalize('NFKC').toLowerCase();
 }
 
-/** The only parts of an address that a mask shows. */
-export interface MaskParts {
-  /** What a mask shows of the name before the @. */
-  readonly name: string;
-  /** What a mask shows of the domain. */
-  readonly domain: string;
-  /** The domain's last label. */
-  readonly ending: string;
-}
+export type MaskParts = ReturnType<typeof maskPartsOf>;
 
-export function maskPartsOf(address: string): MaskParts {
+/** The only parts of an address that a mask shows: of the name before the @, of the domain, and the domain's last label. */
+export function maskPartsOf(address: string) {
   const [local = '', domain = ''] = address.split('@');
   return { name: local.charAt(0), domain: domain.charAt(0), ending: domain.slice(domain.lastIndexOf('.') + 1) };
 }

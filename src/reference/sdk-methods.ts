@@ -1,9 +1,6 @@
 type NamedPaths = Readonly<Record<string, Readonly<Record<string, { readonly operationId: string }>>>>;
 
-export interface SdkMethod {
-  readonly noun: string;
-  readonly verb: string;
-}
+export type SdkMethod = ReturnType<typeof sdkMethodOf>;
 
 /** Path segments that name a thing although they are no plural, and the words that the SDK uses for them. */
 const SINGULAR: Readonly<Record<string, string>> = { ballot: 'ballots', log: 'log', me: 'me' };
@@ -22,7 +19,7 @@ const thingsOf = (path: string): string[] =>
  * The SDK method of an operation. Its noun is the first thing below the event in the path, or else in the operation ID; its verb
  * is the rest of the operation ID: `castBallot` is `ballots.cast`, `getResultsPdf` is `results.getPdf`.
  */
-export function sdkMethodOf(path: string, operationId: string, paths: NamedPaths): SdkMethod {
+export function sdkMethodOf(path: string, operationId: string, paths: NamedPaths) {
   const [verb = '', ...object] = wordsOf(operationId);
   const says = (thing: string): boolean =>
     wordsOf(thing).every((word) => object.map(singular).includes(singular(word)));

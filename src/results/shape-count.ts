@@ -9,12 +9,7 @@ import type { CountInputs } from './read-count-inputs.ts';
 import type { EventReportOptions, RunningCount } from './running-count.ts';
 
 /** The part of the results that comes from a count; the rest comes from the event and the clock. */
-export interface Counted {
-  readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges' | 'lettersPrinted' | 'disclosure'>;
-  readonly positions: EventResults['positions'];
-  /** Exact decimals: the weight of the ballots, and of the approved voters; null in polls. */
-  readonly weight: string;
-  readonly electorate: string | null;
+export interface Counted extends Awaited<ReturnType<typeof shape>> {
   /** Whether a waiting ballot was left out as forged (`judgeWaiting`). */
   readonly isForged: boolean;
 }
@@ -53,9 +48,9 @@ export function describe(
   return [...made, hash.digest('hex')].join(' ');
 }
 
-export async function shape(running: RunningCount, options: EventReportOptions): Promise<Omit<Counted, 'isForged'>> {
+export async function shape(running: RunningCount, options: EventReportOptions) {
   const { electorateMicro } = options;
-  const positions = await running.report(options);
+  const positions: EventResults['positions'] = await running.report(options);
   return {
     stats: {
       // The sum of scores is no number of votes, and below zero on some scales.
@@ -71,6 +66,7 @@ export async function shape(running: RunningCount, options: EventReportOptions):
         electorateMicro === null || electorateMicro === 0n ? null : shareOf(running.weightMicro, electorateMicro),
     },
     positions,
+    /** Exact decimals: the weight of the ballots, and of the approved voters; null in polls. */
     weight: microToDecimal(running.weightMicro),
     electorate: electorateMicro === null ? null : microToDecimal(electorateMicro),
   };

@@ -14,15 +14,11 @@ export function runSingleTransferableVote(count: RankedCount): RankedOutcome {
   return new TransferableVote(count, quotaOf(valid, count.position.seats, count.unitWeights)).run();
 }
 
-/** The quota as an exact fraction of tally units; `inclusive` if reaching it suffices. */
-interface Quota {
-  readonly numerator: bigint;
-  readonly denominator: bigint;
-  readonly inclusive: boolean;
-}
-
-/** The Droop quota if every weight is 1. Otherwise valid / (seats + 1), to be exceeded, so that the unit of weights does not matter. */
-function quotaOf(valid: bigint, seats: number, unitWeights: boolean): Quota {
+/**
+ * The Droop quota if every weight is 1. Otherwise valid / (seats + 1), to be exceeded, so that the unit of weights does not matter.
+ * @returns an exact fraction of tally units; `inclusive` if reaching it suffices
+ */
+function quotaOf(valid: bigint, seats: number, unitWeights: boolean) {
   const denominator = BigInt(seats + 1);
   if (!unitWeights) return { numerator: valid, denominator, inclusive: false };
   return { numerator: (valid / (denominator * WHOLE) + 1n) * WHOLE, denominator: 1n, inclusive: true };
@@ -30,7 +26,7 @@ function quotaOf(valid: bigint, seats: number, unitWeights: boolean): Quota {
 
 class TransferableVote {
   readonly #count: RankedCount;
-  readonly #quota: Quota;
+  readonly #quota: ReturnType<typeof quotaOf>;
   /** The quota, rounded down to the decimals of a tally. A candidate keeps this tally after the transfer of the surplus. */
   readonly #kept: bigint;
   readonly #winners: number[] = [];
@@ -40,7 +36,7 @@ class TransferableVote {
   #lost = 0n;
   #lastEliminated: number | undefined;
 
-  constructor(count: RankedCount, quota: Quota) {
+  constructor(count: RankedCount, quota: ReturnType<typeof quotaOf>) {
     this.#count = count;
     this.#quota = quota;
     this.#kept = quota.numerator / quota.denominator;
