@@ -77,12 +77,7 @@ function walFileName(timeline: number, segment: bigint, segmentBytes: number): s
   return hex8(BigInt(timeline)) + hex8(segment / each) + hex8(segment % each);
 }
 
-interface Segment {
-  readonly timeline: number;
-  readonly number: bigint;
-}
-
-function segmentOf(file: string, segmentBytes: number): Segment {
+function segmentOf(file: string, segmentBytes: number) {
   const each = 0x1_0000_0000n / BigInt(segmentBytes);
   return {
     timeline: Number.parseInt(file.slice(0, 8), 16),
@@ -90,26 +85,16 @@ function segmentOf(file: string, segmentBytes: number): Segment {
   };
 }
 
-/** A timeline in an archive, with the timelines that it branched from. */
-interface Timeline {
-  readonly id: number;
-  /** The earlier timelines, oldest first, each with the WAL position at which the next one branched off. */
-  readonly before: readonly { readonly id: number; readonly until: string; readonly reason: string }[];
-}
-
-interface Archive {
-  readonly timelines: readonly Timeline[];
-  readonly segments: readonly Segment[];
-}
+type Archive = Awaited<ReturnType<typeof readArchive>>;
 
 /** Lists the WAL files in an archive by name; opens only the timelines' history files. */
-export async function readArchive(folder: string, segmentBytes: number): Promise<Archive> {
+export async function readArchive(folder: string, segmentBytes: number) {
   const names = await readdir(folder).catch(() => {
     throw conflict('no_archive', `the archive ${folder} cannot be read.`);
   });
   const segments = names.filter((name) => /^[0-9A-F]{24}$/.test(name)).map((name) => segmentOf(name, segmentBytes));
   const ids = new Set(segments.map(({ timeline }) => timeline));
-  const histories = new Map<number, Timeline['before']>();
+  const histories = new Map<number, ReturnType<typeof parseHistory>>();
   for (const name of names.filter((one) => /^[0-9A-F]{8}\.history$/.test(one))) {
     const id = Number.parseInt(name.slice(0, 8), 16);
     ids.add(id);
@@ -119,7 +104,8 @@ export async function readArchive(folder: string, segmentBytes: number): Promise
   return { timelines, segments };
 }
 
-function parseHistory(text: string): Timeline['before'] {
+/** The timelines that one branched from, oldest first, each with the WAL position at which the next one branched off. */
+function parseHistory(text: string) {
   return text.split('\n').flatMap((line) => {
     const match = /^(\d+)\s+([0-9A-F]+\/[0-9A-F]+)(.*)/i.exec(line.trim());
     return match === null ? [] : [{ id: Number(match[1]), until: match[2] ?? '', reason: match[3]?.trim() ?? '' }];

@@ -131,23 +131,14 @@ async function readGroups(client: PathClient, idOrCode: string): Promise<Readonl
   return groups;
 }
 
-interface Sent {
-  linesDone: number;
-  accepted: number;
-  /** Voters that an earlier run stored. */
-  importedBefore: number;
-  rejected: number;
-  existing: number;
-  /** The last line that an earlier run processed. */
-  resumedAfterLine: number;
-  isFinished: boolean;
-  readonly shown: { readonly line: number; readonly reason: string }[];
-}
+type Sent = Awaited<ReturnType<typeof sendAll>>;
 
-async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progress): Promise<Sent> {
+/** @returns also the voters that an earlier run stored, and the last line that it processed */
+async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progress) {
   const stop = listenForStop();
   const figures = { linesDone: 0, accepted: 0, importedBefore: 0, rejected: 0, existing: 0, resumedAfterLine: 0 };
-  const sent: Sent = { ...figures, isFinished: false, shown: [] };
+  const shown: { readonly line: number; readonly reason: string }[] = [];
+  const sent = { ...figures, isFinished: false, shown };
   try {
     for await (const batch of readRoll(roll, await readGroups(run.client, run.eventId))) {
       if (stop.stopped) return sent;

@@ -25,10 +25,7 @@ function majorOf(program: string): number | undefined {
   return Number.isInteger(major) ? major : undefined;
 }
 
-export interface Programs {
-  readonly folder: string;
-  readonly major: number;
-}
+export type Programs = ReturnType<typeof findPrograms>;
 
 /**
  * Finds the folder that holds all of these programs in the server's major version, or in the lowest newer version.
@@ -36,12 +33,7 @@ export interface Programs {
  * @param newer whether a newer version is acceptable
  * @throws ApiError 409 `programs_missing`, with what to install
  */
-export function findPrograms(
-  folders: ProgramFolders,
-  names: readonly string[],
-  major: number,
-  newer: boolean,
-): Programs {
+export function findPrograms(folders: ProgramFolders, names: readonly string[], major: number, newer: boolean) {
   const [first = ''] = names;
   const fitting = foldersOf(folders).flatMap((folder) => {
     const own = majorOf(path.join(folder, first));

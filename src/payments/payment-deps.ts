@@ -47,11 +47,7 @@ export interface CheckoutDeps extends PaymentDeps {
 }
 
 /** The adapters of the real providers, and of the sandbox if one runs. */
-export interface PaymentProviders {
-  /** @throws ApiError 403 `payment_unavailable` for a business of the sandbox in a process without a sandbox */
-  of(business: { readonly provider: ProviderName; readonly sandbox: boolean }): PaymentProvider;
-  close(): Promise<void>;
-}
+export type PaymentProviders = ReturnType<typeof createPaymentProviders>;
 
 type Adapters = ReadonlyMap<ProviderName, PaymentProvider>;
 
@@ -64,11 +60,12 @@ export function createPaymentProviders(
   now: () => number,
   addresses: Config['providerUrls'],
   sandboxUrl: string | undefined,
-): PaymentProviders {
+) {
   const real = connectAll(now, (name) => addresses[name]);
   const played = sandboxUrl === undefined ? undefined : connectAll(now, () => sandboxUrl);
   return {
-    of({ provider, sandbox }) {
+    /** @throws ApiError 403 `payment_unavailable` for a business of the sandbox in a process without a sandbox */
+    of({ provider, sandbox }: { readonly provider: ProviderName; readonly sandbox: boolean }): PaymentProvider {
       const adapter = (sandbox ? played : real)?.get(provider);
       if (adapter === undefined) throw refuse('sandbox_elsewhere');
       return adapter;

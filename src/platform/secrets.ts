@@ -73,47 +73,22 @@ export const placesIn =
   (table: string, column: string) =>
   (row: string): SealedPlace => ({ table, column, row });
 
-export interface Secrets {
-  /** The ID of the current key, 8 hex digits; every value encrypted under the key begins with it. */
-  readonly id: string;
-  /** How many secret keys are listed; above 1 while a rotation is under way. */
-  readonly count: number;
-  /** HMAC-SHA256 under the key of a purpose. */
-  mac(purpose: SecretPurpose, message: string | Uint8Array): Buffer;
-  /** HMACs under each listed secret key, the current key first, to find what was stored before a rotation. */
-  macs(purpose: SecretPurpose, message: string | Uint8Array): Buffer[];
-  /** 32 bytes derived for a purpose, for a library that wants a key of its own. */
-  derive(purpose: SecretPurpose): Buffer;
-  /** AES-256-GCM; the text carries the ID of the key it was sealed with. */
-  seal(plain: string | Uint8Array, place: SealedPlace): string;
-  /** Encrypts like `seal`, but returns bytes: the ID of the key, then nonce, ciphertext and tag. */
-  sealBytes(plain: string | Uint8Array, place: SealedPlace): Buffer;
-  /** Decrypts a stored value. Throws and raises an alarm if it was changed or moved, or its key is not listed. */
-  open(sealed: string | Buffer, place: SealedPlace): Buffer;
-  /** Decrypts input from outside: undefined, and no alarm, if this service did not encrypt it. */
-  openForeign(sealed: string | Buffer, place: SealedPlace): Buffer | undefined;
-  /** Wipes every key from memory; later calls fail. Copies inside of Node's crypto remain until garbage collection. */
-  clear(): void;
-}
+export type Secrets = Readonly<ReturnType<typeof createSecrets>>;
 
 const KEY_ID_BYTES = 4;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 export const SECRET_KEY_BYTES = 32;
 
-interface Keyring {
-  readonly id: string;
-  /** Buffers, because they can be wiped: a `KeyObject` stays in memory until garbage collection. */
-  readonly keys: Map<SecretPurpose, Buffer>;
-  readonly macs: Map<SecretPurpose, HmacKey>;
-}
+type Keyring = ReturnType<typeof createKeyring>;
 
 function deriveKey(master: Uint8Array, purpose: SecretPurpose): Buffer {
   return Buffer.from(hkdfSync('sha256', master, '', `voting-service/${purpose}`, SECRET_KEY_BYTES));
 }
 
-function createKeyring(master: Uint8Array): Keyring {
+function createKeyring(master: Uint8Array) {
   if (master.length !== SECRET_KEY_BYTES) throw new Error(`a secret key has ${SECRET_KEY_BYTES} bytes`);
+  /** Buffers, because they can be wiped: a `KeyObject` stays in memory until garbage collection. */
   const keys = new Map(PURPOSES.map((purpose) => [purpose, deriveKey(master, purpose)]));
   const macs = new Map([...keys].map(([purpose, key]) => [purpose, new HmacKey(key)]));
   const encryption = requireKey(keys.get('encryption'), 'encryption');
@@ -160,7 +135,7 @@ const splitBytes = (sealed: Buffer): [id: string, bytes: Buffer] => [
 export function createSecrets(
   masters: readonly Uint8Array[],
   onUnreadable: (place: SealedPlace) => void = () => undefined,
-): Secrets {
+) {
   const rings = masters.map(createKeyring);
   const current = rings[0];
   if (current === undefined) throw new Error('at least one secret key is needed');
@@ -176,14 +151,25 @@ export function createSecrets(
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), decipher.final()]);
   };
   return {
+    /** The ID of the current key, 8 hex digits; every value encrypted under the key begins with it. */
     id: current.id,
+    /** How many secret keys are listed; above 1 while a rotation is under way. */
     count: rings.length,
-    mac: (purpose, message) => macOf(current, purpose, message),
-    macs: (purpose, message) => rings.map((ring) => macOf(ring, purpose, message)),
-    derive: (purpose) => keyFor(current, purpose),
-    seal: (plain, place) => `${current.id}.${Buffer.concat(encrypt(current, plain, place)).toString('base64url')}`,
-    sealBytes: (plain, place) => Buffer.concat([Buffer.from(current.id, 'hex'), ...encrypt(current, plain, place)]),
-    open(sealed, place) {
+    /** HMAC-SHA256 under the key of a purpose. */
+    mac: (purpose: SecretPurpose, message: string | Uint8Array): Buffer => macOf(current, purpose, message),
+    /** HMACs under each listed secret key, the current key first, to find what was stored before a rotation. */
+    macs: (purpose: SecretPurpose, message: string | Uint8Array): Buffer[] =>
+      rings.map((ring) => macOf(ring, purpose, message)),
+    /** 32 bytes derived for a purpose, for a library that wants a key of its own. */
+    derive: (purpose: SecretPurpose): Buffer => keyFor(current, purpose),
+    /** AES-256-GCM; the text carries the ID of the key it was sealed with. */
+    seal: (plain: string | Uint8Array, place: SealedPlace): string =>
+      `${current.id}.${Buffer.concat(encrypt(current, plain, place)).toString('base64url')}`,
+    /** Encrypts like `seal`, but returns bytes: the ID of the key, then nonce, ciphertext and tag. */
+    sealBytes: (plain: string | Uint8Array, place: SealedPlace): Buffer =>
+      Buffer.concat([Buffer.from(current.id, 'hex'), ...encrypt(current, plain, place)]),
+    /** Decrypts a stored value. Throws and raises an alarm if it was changed or moved, or its key is not listed. */
+    open(sealed: string | Buffer, place: SealedPlace): Buffer {
       try {
         return openSealed(sealed, place);
       } catch (fault) {
@@ -191,7 +177,8 @@ export function createSecrets(
         throw fault;
       }
     },
-    openForeign(sealed, place) {
+    /** Decrypts input from outside: undefined, and no alarm, if this service did not encrypt it. */
+    openForeign(sealed: string | Buffer, place: SealedPlace): Buffer | undefined {
       try {
         return openSealed(sealed, place);
       } catch {
@@ -199,6 +186,7 @@ export function createSecrets(
         return undefined;
       }
     },
+    /** Wipes every key from memory; later calls fail. Copies inside of Node's crypto remain until garbage collection. */
     clear: () => rings.forEach(clearKeyring),
   };
 }

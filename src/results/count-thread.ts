@@ -69,15 +69,13 @@ const bytesOf = (pieces: Iterable<string>): Uint8Array<ArrayBuffer> => {
   return Uint8Array.from(bytes);
 };
 
-export interface CountReply {
-  /** A file; transferred, not copied. */
-  readonly bytes: Uint8Array<ArrayBuffer> | undefined;
-  readonly value: unknown;
-  /** Ballots in the largest public snapshot shown, for `Disclosure.remember` of the process. */
-  readonly shown: number;
-}
+export type CountReply = Awaited<ReturnType<typeof work>>;
 
-export async function work(request: CountRequest): Promise<CountReply> {
+/**
+ * @returns `bytes`: a file, transferred and not copied. `shown`: ballots in the largest public snapshot shown, for
+ * `Disclosure.remember` of the process.
+ */
+export async function work(request: CountRequest) {
   shown = 0;
   const answer = await answerTo(request);
   const bytes = answer instanceof Uint8Array ? (answer as Uint8Array<ArrayBuffer>) : undefined;

@@ -60,11 +60,7 @@ export const listVotesQuery = z.strictObject({
 type VoteFilter = Omit<z.output<typeof listVotesQuery>, 'limit' | 'cursor'>;
 
 /** A vote, and its place for the cursor: that of its ballot, and the index in the ballot. */
-interface PlacedVote {
-  readonly vote: Vote;
-  readonly place: string;
-  readonly index: number;
-}
+type PlacedVote = ReturnType<typeof votesOf>[number];
 
 /** Most ballots that one request reads: a filter that few votes match must not scan all ballots. */
 const MAX_BALLOTS = 2_000;
@@ -82,7 +78,7 @@ function votesOf(
   ballot: StoredVoteBallot,
   weightsShown: boolean,
   matches: ReturnType<typeof matcherOf>,
-): PlacedVote[] {
+) {
   const opened = openBallotOrNot(secrets, definition.event, ballot.codeTag, ballot.entries);
   // Encrypted, but not by the service for this ballot: a forged row.
   if (opened === undefined) return [];

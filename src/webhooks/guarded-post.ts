@@ -195,18 +195,14 @@ function errorWord(fault: unknown): string {
   return 'unreachable';
 }
 
-export interface Poster {
-  /** Sends a text; every failure is an outcome. */
-  post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<PostOutcome>;
-  close(): Promise<void>;
-}
+export type Poster = ReturnType<typeof createPoster>;
 
 /** @param resolve looks up names that must be public; DNS servers by default @param exchangeMs of an exchange */
 export function createPoster(
   reach: WebhookReach,
   resolve: Resolve = askNameServers(),
   exchangeMs: number = TIME_LIMITS.webhookExchangeMs,
-): Poster {
+) {
   const agent = new Agent({
     connect: guardedConnector(reach, resolve),
     headersTimeout: exchangeMs,
@@ -214,7 +210,8 @@ export function createPoster(
     maxHeaderSize: MAX_READ_BYTES,
   });
   return {
-    async post(url, headers, body) {
+    /** Sends a text; every failure is an outcome. */
+    async post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<PostOutcome> {
       const startedAt = performance.now();
       const outcome = (rest: Omit<PostOutcome, 'durationMs'>): PostOutcome => ({
         ...rest,
