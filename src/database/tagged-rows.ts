@@ -26,11 +26,7 @@ const rowsOf = ({ read }: TaggedRows, db: Database): AsyncGenerator<TaggedRow> =
 const isOfPresentKey = (secrets: Secrets, { tag }: TaggedRow): boolean =>
   tag.subarray(0, 4).toString('hex') === secrets.id;
 
-export async function countTaggedRows(
-  table: TaggedRows,
-  db: Database,
-  secrets: Secrets,
-): Promise<{ present: number; earlier: number }> {
+export async function countTaggedRows(table: TaggedRows, db: Database, secrets: Secrets) {
   const counts = { present: 0, earlier: 0 };
   for await (const row of rowsOf(table, db)) counts[isOfPresentKey(secrets, row) ? 'present' : 'earlier'] += 1;
   return counts;

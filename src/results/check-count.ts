@@ -27,11 +27,7 @@ const leftOut = (check: string, detail: string): CountCheck => ({ check, status:
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 /** Counts, and compares the count with roll, electorate, signed log and `close` leaf (trust I1, I9). */
-export async function checkCount(
-  deps: CheckDeps,
-  definition: BallotDefinition,
-  count: () => Promise<EventResults>,
-): Promise<{ readonly results: EventResults; readonly checks: readonly CountCheck[] }> {
+export async function checkCount(deps: CheckDeps, definition: BallotDefinition, count: () => Promise<EventResults>) {
   const before = await countParticipants(deps.db, definition.event.id);
   const results = await count();
   const roll = checkRoll(definition, results, before, await countParticipants(deps.db, definition.event.id));

@@ -12,10 +12,7 @@ import type { StatsView } from './read-stats.ts';
 const isVoid = sql.raw(NOT_COUNTED);
 
 /** The electorate in millionths of weight, read twice at one moment: as the sum of its changes, and from the roll itself. */
-export async function readElectorateTwice(
-  executor: Executor,
-  eventId: string,
-): Promise<{ readonly summed: bigint; readonly counted: bigint }> {
+export async function readElectorateTwice(executor: Executor, eventId: string) {
   const { rows } = await executor.execute<{ summed: string; counted: string }>(sql`
     SELECT (SELECT weight_micro FROM electorate(${eventId}))::text AS summed,
       (SELECT coalesce(sum(weight_micro), 0) FROM voters WHERE voting_event_id = ${eventId}

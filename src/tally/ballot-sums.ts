@@ -1,7 +1,6 @@
 import { MICRO, scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { requireThat, toWholeNumber } from './exact.ts';
 import { MarkCheck, requireValues, type ValueRange } from './mark-check.ts';
-import type { CandidateResult } from './position-result.ts';
 import type { PositionBallot, TallyPosition } from './types.ts';
 
 /** How many ballots answered a position and how many did not, in heads. */
@@ -186,12 +185,7 @@ export class BallotSums {
   }
 
   /** The candidates' rows in the position's order, and the sum of their `votesWon`. */
-  rows(
-    weightsMicro: readonly bigint[],
-    wholeWeights: boolean,
-    winners: readonly number[],
-    tied: readonly number[],
-  ): { candidates: CandidateResult[]; totalVotes: number } {
+  rows(weightsMicro: readonly bigint[], wholeWeights: boolean, winners: readonly number[], tied: readonly number[]) {
     let total = 0n;
     const leftOut = BigInt(this.#leftOut) * BigInt(this.participation.ballots);
     const [won, sharing] = [new Set(winners), new Set(tied)];

@@ -31,11 +31,7 @@ export function comparePairs(position: TallyPosition, rankings: Rankings): Pairw
 }
 
 /** Weights in millionths. `named`: of ballots naming a candidate. `above[one * size + other]`: of ballots ranking `one` above `other`. */
-function sumPairs(
-  rankings: Rankings,
-  size: number,
-  placeOf: Int16Array,
-): { readonly named: readonly bigint[]; readonly above: readonly bigint[] } {
+function sumPairs(rankings: Rankings, size: number, placeOf: Int16Array) {
   const { weights } = rankings;
   const unit = weights.reduce(greatestCommonDivisor, 0n) || 1n;
   let heads = 0;

@@ -129,12 +129,7 @@ export function countRankedChoice(position: TallyPosition): PositionCount {
   };
 }
 
-function runCount(
-  position: TallyPosition,
-  rankings: Rankings,
-  options: ReportOptions,
-  fromRound: number,
-): { readonly count: RankedCount; readonly outcome: RankedOutcome } {
+function runCount(position: TallyPosition, rankings: Rankings, options: ReportOptions, fromRound: number) {
   requireThat(!options.wholeWeights || rankings.areWeightsWhole(), 'weights said to be whole are fractions');
   const count = new RankedCount(position, rankings, options, fromRound);
   const outcome = position.seats === 1 ? runInstantRunoff(count) : runSingleTransferableVote(count);

@@ -183,12 +183,7 @@ export async function noteFailedAttempt(
  * @param afterEndpoint each call processes the next endpoint after this ID that has deliveries
  * @returns the endpoint and the number of deleted deliveries; undefined after the last endpoint
  */
-async function dropDeliveries(
-  executor: Executor,
-  afterEndpoint: string,
-  beforeMs: number,
-  limit: number,
-): Promise<{ endpointId: string; dropped: number } | undefined> {
+async function dropDeliveries(executor: Executor, afterEndpoint: string, beforeMs: number, limit: number) {
   const { rows } = await executor.execute<{ endpointId: string; dropped: string }>(sql`
     WITH next AS (
       SELECT endpoint_id FROM webhook_deliveries WHERE endpoint_id > ${afterEndpoint} ORDER BY endpoint_id LIMIT 1
