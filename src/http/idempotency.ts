@@ -19,14 +19,11 @@ const STORED_ERRORS = new Set([403, 404, 409, 422]);
 /** An error with Retry-After is not stored: the retry runs the request again. */
 const isStored = ({ status, retryAfterSeconds }: ApiError): boolean =>
   STORED_ERRORS.has(status) && retryAfterSeconds === undefined;
-interface ClaimRow extends Record<string, unknown> {
-  readonly fingerprint: Buffer;
-  readonly claim: Buffer;
-  readonly status: number | null;
-  readonly body: string | null;
+
+type ClaimRow = Pick<typeof idempotencyKeys.$inferSelect, 'fingerprint' | 'claim' | 'status' | 'body'> & {
   /** Whether the process that holds a claim without an answer has died. */
   readonly abandoned: boolean;
-}
+};
 
 /** The key belongs to another request, or the same request still runs. This error is never stored under the key. */
 export class ClaimRefused extends Error {
@@ -113,7 +110,7 @@ export class IdempotencyStore {
   /** @returns undefined if no answer is stored: the handler runs again */
   #judge(
     request: IdempotentRequest,
-    { fingerprint, claim, status, body }: Pick<ClaimRow, 'fingerprint' | 'claim' | 'status' | 'body'>,
+    { fingerprint, claim, status, body }: Omit<ClaimRow, 'abandoned'>,
   ): StoredAnswer | undefined {
     if (!this.#seal.fingerprints(request).some((own) => own.equals(fingerprint))) throw mismatch();
     if (status === null) throw refuse('idempotency_in_progress');

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { type Database, type Executor, runNamed, type Transaction } from '#src/database/client.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { webhookDeliveries, webhookEndpoints } from './tables.ts';
-import type { EarlierSecret, WebhookAttempt } from './webhook-endpoint.ts';
+import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from './webhook-endpoint.ts';
 
 // `waiting` reads each endpoint's first delivery from the index. `(SELECT now_ms())` is evaluated once and can bound an index scan.
 const HOLD_DUE = `
@@ -87,15 +87,9 @@ const DUE = `
     WHERE w.status = 'pending' AND w.endpoint_id = l.endpoint_id AND w.next_try_at <= (SELECT now_ms())
     ORDER BY w.next_try_at LIMIT l.places) AS d`;
 
-export interface DueDelivery {
-  readonly id: string;
-  readonly endpointId: string;
-  readonly messageId: string;
-  readonly body: string;
-  readonly tries: number;
-  readonly url: string;
-  readonly secret: string;
-  readonly earlierSecrets: readonly EarlierSecret[];
+export interface DueDelivery
+  extends Pick<WebhookDelivery, 'id' | 'endpointId' | 'messageId' | 'body' | 'tries'>,
+    Pick<WebhookEndpoint, 'url' | 'secret' | 'earlierSecrets'> {
   /** Changes with the endpoint's address, secret and status. */
   readonly endpointVersion: number;
 }
@@ -110,13 +104,9 @@ export async function listDue(pool: Pool, places: ReadonlyMap<string, number>): 
   return rows.map((row) => ({ ...row, endpointVersion: Number(row.endpointVersion) }));
 }
 
-export interface DeliveredNote {
-  readonly deliveryId: string;
+export interface DeliveredNote extends Pick<WebhookAttempt, 'deliveryId' | 'at' | 'durationMs' | 'responseBody'> {
   readonly endpointId: string;
-  readonly at: number;
-  readonly durationMs: number;
   readonly responseStatus: number;
-  readonly responseBody: string | null;
 }
 
 /** A success updates an endpoint's row only after failures, or if `last_success_at` is older than this: most cause no write. */

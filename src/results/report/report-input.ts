@@ -27,7 +27,7 @@ export interface ReportPosition {
 }
 
 /** The content of a report, as of one moment. Times are Unix milliseconds. */
-export interface ReportInput {
+export interface ReportInput extends Pick<EventResults, 'final' | 'disputed' | 'asOf' | 'lot'> {
   readonly event: Pick<VotingEvent, 'id' | 'code' | 'title' | 'type' | 'timeZone' | 'language'> & {
     readonly status: EventStatus;
     readonly secrecy: Secrecy;
@@ -36,10 +36,6 @@ export interface ReportInput {
     readonly openedAt: number | null;
     readonly closesAt: number | null;
   };
-  readonly final: boolean;
-  /** Whether a check found that the ballots or their log are not what was signed. */
-  readonly disputed: boolean;
-  readonly asOf: number;
   readonly ballots: number;
   /** Ballots left after payments were reversed since the final result; null without such a reversal. */
   readonly ballotsAfterReversals: number | null;
@@ -51,7 +47,6 @@ export interface ReportInput {
   readonly unitWeights: boolean;
   readonly positions: readonly ReportPosition[];
   readonly log: Pick<EventResults['log'], 'size' | 'rootHash'>;
-  readonly lot: EventResults['lot'];
   readonly issuer: { readonly company: string; readonly baseUrl: string };
 }
 
