@@ -98,18 +98,13 @@ export interface RefundRequest extends RefundedPayment {
 }
 
 /** A payment in a provider's list: received, or under way. */
-export interface ListedPayment {
-  readonly providerPaymentId: string;
+export interface ListedPayment
+  extends Pick<ProviderPayment, 'providerPaymentId' | 'amountMinor' | 'currency' | 'feeMinor'> {
   /** The attempt that the payment names, known to this service or not; null for a sale of another shop. */
   readonly attemptId: string | null;
-  /** In the currency's smallest unit; null if not convertible into that unit. */
-  readonly amountMinor: number | null;
-  readonly currency: string;
   /** In the provider's words. */
   readonly providerStatus: string;
   readonly paid: boolean;
-  /** As in `ProviderPayment`. */
-  readonly feeMinor: number | null;
   /** When it was paid, otherwise when it was begun, Unix ms. */
   readonly atMs: number;
 }
@@ -187,14 +182,11 @@ export function summariseRefunds(refunds: readonly RefundResult[], amountMinor: 
 }
 
 /** A refund or dispute in a provider's list, begun by the merchant, the payer or this service. */
-export interface ListedReversal {
+export interface ListedReversal extends Pick<ProviderPayment, 'reference' | 'amountMinor'> {
   readonly kind: 'refund' | 'dispute';
   /** `failed`: the payer received no money back, or the money returned to the merchant. */
   readonly status: 'pending' | 'done' | 'failed';
   readonly providerPaymentId: string | null;
-  readonly reference: string | null;
-  /** In the currency's smallest unit; null if not convertible into that unit. */
-  readonly amountMinor: number | null;
 }
 
 export interface MessageTarget {

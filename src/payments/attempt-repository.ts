@@ -67,11 +67,7 @@ export const findAttemptById = (executor: Executor, id: string): Promise<Payment
 
 const isOfBusiness = (businessId: string) => eq(paymentAttempts.paymentBusinessId, businessId);
 
-export const findAttemptOfPayments = (
-  executor: Executor,
-  businessId: string,
-  paymentIds: readonly string[],
-): Promise<PaymentAttempt | undefined> => {
+export const findAttemptOfPayments = (executor: Executor, businessId: string, paymentIds: readonly string[]) => {
   const isNamed = inArray(paymentAttempts.providerPaymentId, [...paymentIds]);
   return firstOf(attemptsWhere(executor, isOfBusiness(businessId), isNamed).limit(1));
 };
@@ -120,11 +116,7 @@ export const insertAttempt = (executor: Executor, row: NewAttempt): Promise<Paym
   firstOf(executor.insert(paymentAttempts).values(row).onConflictDoNothing().returning());
 
 /** The attempt that an earlier try of an idempotent request made, if a retry may continue it. */
-export const findAttemptByRequest = (
-  executor: Executor,
-  votingEventId: string,
-  requestKeys: readonly Buffer[],
-): Promise<PaymentAttempt | undefined> => {
+export const findAttemptByRequest = (executor: Executor, votingEventId: string, requestKeys: readonly Buffer[]) => {
   const isSame = inArray(paymentAttempts.requestKey, [...requestKeys]);
   return firstOf(attemptsWhere(executor, eq(paymentAttempts.votingEventId, votingEventId), isSame));
 };

@@ -31,11 +31,7 @@ export async function listBusinesses(executor: Executor, accountId: string | und
 }
 
 /** A connected business of an account, or of any account for the operator. */
-export const findBusiness = (
-  executor: Executor,
-  accountId: string | undefined,
-  id: string,
-): Promise<PaymentBusiness | undefined> =>
+export const findBusiness = (executor: Executor, accountId: string | undefined, id: string) =>
   firstOf(businessesWhere(executor, eq(paymentBusinesses.id, id), isConnected(accountId)));
 
 /** A business, even if disconnected: its earlier payments are still settled and refunded. */
@@ -58,11 +54,7 @@ export async function insertBusiness(executor: Executor, row: NewBusiness): Prom
   return inserted;
 }
 
-export const updateBusiness = (
-  executor: Executor,
-  id: string,
-  changes: Partial<NewBusiness>,
-): Promise<PaymentBusiness | undefined> => {
+export const updateBusiness = (executor: Executor, id: string, changes: Partial<NewBusiness>) => {
   const connected = and(eq(paymentBusinesses.id, id), isNull(paymentBusinesses.disconnectedAt));
   return firstOf(executor.update(paymentBusinesses).set(changes).where(connected).returning());
 };

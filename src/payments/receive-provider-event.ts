@@ -30,11 +30,7 @@ function at(paymentBusinessId: string, eventKey: string) {
   return and(eq(providerEvents.paymentBusinessId, paymentBusinessId), eq(providerEvents.eventKey, eventKey));
 }
 
-const findProviderEvent = (
-  executor: Executor,
-  paymentBusinessId: string,
-  eventKey: string,
-): Promise<ProviderEvent | undefined> =>
+const findProviderEvent = (executor: Executor, paymentBusinessId: string, eventKey: string) =>
   firstOf(executor.select().from(providerEvents).where(at(paymentBusinessId, eventKey)));
 
 async function endProviderEvent(

@@ -153,11 +153,8 @@ export async function listDeliveriesAfter(
 const at = (endpointId: string, id: string) =>
   and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.id, id));
 
-export const findDelivery = (
-  executor: Executor,
-  endpointId: string,
-  id: string,
-): Promise<WebhookDelivery | undefined> => firstOf(executor.select().from(webhookDeliveries).where(at(endpointId, id)));
+export const findDelivery = (executor: Executor, endpointId: string, id: string) =>
+  firstOf(executor.select().from(webhookDeliveries).where(at(endpointId, id)));
 
 /** Makes a delivery due now with its full number of attempts; the message keeps its ID. */
 export async function sendAgain(tx: Transaction, endpointId: string, id: string): Promise<void> {
