@@ -102,7 +102,7 @@ const retryOf = ({ createdAtMs }: CheckoutRequest, nowMs: number): number =>
 
 function sessionParameters(request: CheckoutRequest, retry: number): ProviderClient.Checkout.SessionCreateParams {
   const { attemptId, currency, title, description, email, returnUrl, cancelUrl } = request;
-  assert(returnUrl !== undefined, 'a checkout of provider_a needs a returnUrl');
+  assert(returnUrl != null, 'a checkout of provider_a needs a returnUrl');
   const metadata = { [ATTEMPT_PARAMETER]: attemptId };
   const successUrl = appendAttempt(returnUrl, attemptId);
   return {

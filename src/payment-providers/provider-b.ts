@@ -67,7 +67,7 @@ const COUNTRY_OF_CURRENCY: ReadonlyMap<string, string> = new Map([
 
 function initializeBody(request: CheckoutRequest): Record<string, unknown> {
   const { attemptId, reference, currency, amountMinor, title, email, returnUrl } = request;
-  assert(email !== undefined && email !== '', 'a checkout of provider_b needs an e-mail address');
+  assert(email != null && email !== '', 'a checkout of provider_b needs an e-mail address');
   assert(REFERENCE.test(reference), 'a reference of provider_b is made of letters, digits, "-", "." and "="');
   return {
     email,
@@ -75,7 +75,7 @@ function initializeBody(request: CheckoutRequest): Record<string, unknown> {
     currency: currency.toUpperCase(),
     reference,
     // Without `callback_url`, the provider uses the URL that the merchant configured there (contract, "Checkout flow" 3).
-    ...(returnUrl === undefined ? {} : { callback_url: appendAttempt(returnUrl, attemptId) }),
+    ...(returnUrl == null ? {} : { callback_url: appendAttempt(returnUrl, attemptId) }),
     metadata: {
       [ATTEMPT_PARAMETER]: attemptId,
       custom_fields: [{ display_name: 'Payment for', variable_name: 'payment_for', value: title }],

@@ -29,13 +29,13 @@ export interface CheckoutRequest {
   readonly amountMinor: number;
   readonly currency: string;
   readonly title: string;
-  readonly description?: string | undefined;
+  readonly description?: string | null | undefined;
   /** Required if `ProviderKind.needs` contains it. */
-  readonly email?: string | undefined;
+  readonly email?: string | null | undefined;
   /** Required if `ProviderKind.needs` contains it. Callers pass the payer's URL unchanged; the adapter appends `paymentAttemptId`. */
-  readonly returnUrl?: string | undefined;
+  readonly returnUrl?: string | null | undefined;
   /** Where payers go who change their mind. If absent, or if the provider supports none, they go to `returnUrl`. */
-  readonly cancelUrl?: string | undefined;
+  readonly cancelUrl?: string | null | undefined;
   readonly createdAtMs: number;
 }
 

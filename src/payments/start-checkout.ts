@@ -7,6 +7,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { type CheckoutPage, PaymentProviderRefused } from '#src/payment-providers/provider.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
+import { pick } from '#src/platform/pick.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { callProvider, countCall, payerPatience } from './ask-provider.ts';
@@ -132,15 +133,12 @@ async function createAttempt(
     id: deps.ids.sortable('pay'),
     accountId: event.accountId,
     paymentBusinessId: business.id,
-    purpose: order.purpose,
+    ...pick(order, ['purpose', 'amountMinor', 'currency', 'terms']),
     status: 'created',
     provider: business.provider,
     livemode: business.livemode && !rehearsal,
     rehearsal,
-    amountMinor: order.amountMinor,
-    currency: order.currency,
     request: { ...order.request },
-    terms: order.terms,
     expiresAt: nowMs + providerKind(business.provider).pageLifeMs,
     requestKey: claim?.requestKeys[0] ?? null,
     checkAt: rehearsal ? null : nowMs + MINUTE_MS,
@@ -224,18 +222,12 @@ async function requestPage(
 ): Promise<CheckoutPage> {
   const { referenceFor } = deps.payments.of(business);
   const reference = referenceFor(attempt.id, await takePageNumber(deps.db, attempt));
-  const { terms } = attempt;
   countCall(deps, business.id);
   const request = {
     attemptId: attempt.id,
     reference,
-    amountMinor: attempt.amountMinor,
-    currency: attempt.currency,
-    title: terms.title,
-    description: terms.description ?? undefined,
-    email: terms.email ?? undefined,
-    returnUrl: terms.returnUrl ?? undefined,
-    cancelUrl: terms.cancelUrl ?? undefined,
+    ...pick(attempt, ['amountMinor', 'currency']),
+    ...pick(attempt.terms, ['title', 'description', 'email', 'returnUrl', 'cancelUrl']),
     createdAtMs: attempt.createdAt,
   };
   const call = async (): Promise<CheckoutPage> => {

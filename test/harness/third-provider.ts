@@ -188,7 +188,7 @@ function connect({ baseUrl = 'http://127.0.0.1:9', timeoutMs = 10_000 }: Adapter
     },
     async createCheckout(credentials, { attemptId, reference, amountMinor, currency, returnUrl }) {
       const euros = MONEY.toProviderAmount(currency, amountMinor);
-      const back = returnUrl === undefined ? null : appendAttempt(returnUrl, attemptId);
+      const back = returnUrl == null ? null : appendAttempt(returnUrl, attemptId);
       const { order } = await ask(openedSchema, credentials, '/open', { attempt: attemptId, reference, euros, back });
       return { provider: NAME, checkoutUrl: `${baseUrl}/pay/${order}`, order };
     },
