@@ -26,119 +26,87 @@ export function countHighestSums(position: TallyPosition, rule: HighestSumsRule)
     add(ballot, weightMicro, times = 1) {
       sums.add(ballot, weightMicro, times);
     },
-    report: (options) => new SeatsBySum(position, rule, sums, options).report(),
+    report: (options) => report(position, rule, sums, options),
     rounds: () => ({ rounds: [], nextRound: null }),
   };
 }
 
-class SeatsBySum {
-  readonly #position: TallyPosition;
-  readonly #rule: HighestSumsRule;
-  readonly #sums: BallotSums;
-  readonly #options: ReportOptions;
-  readonly #ties: Ties;
-  readonly #weightsMicro: readonly bigint[];
+function report(
+  position: TallyPosition,
+  { zeroMayWin, votesMoveFreely }: HighestSumsRule,
+  sums: BallotSums,
+  { lot, unitWeights, wholeWeights }: ReportOptions,
+): PositionResult {
+  const ties = new Ties(position, lot);
+  const weightsMicro = sums.weightsMicro();
+  const { ballots, abstentions } = sums.participation;
+  const majority = position.majorityRequired ?? null;
+  const figure = (candidate: number): bigint => weightsMicro[candidate] ?? 0n;
+  const ids = (candidates: readonly number[]): string[] =>
+    candidates.flatMap((candidate) => position.candidates[candidate]?.id ?? []);
+  const staying = [...position.candidates.keys()].filter(
+    (candidate) => position.candidates[candidate]?.withdrawn === false,
+  );
 
-  constructor(position: TallyPosition, rule: HighestSumsRule, sums: BallotSums, options: ReportOptions) {
-    this.#position = position;
-    this.#rule = rule;
-    this.#sums = sums;
-    this.#options = options;
-    this.#ties = new Ties(position, options.lot);
-    this.#weightsMicro = sums.weightsMicro();
-  }
-
-  report(): PositionResult {
-    const position = this.#position;
-    const { ballots, abstentions } = this.#sums.participation;
-    // Candidates who can win, highest sum first.
-    const standing =
-      ballots === 0 ? [] : this.#ties.byFigure(this.#electable(), (candidate) => this.#figure(candidate));
-    const seats = ballots === 0 ? NO_SEATS : this.#fillSeats(standing.filter((one) => this.#hasMajority(one)));
-    const decided = seats.tie?.undecided !== true;
-    const others = standing.filter((candidate) => !seats.winners.includes(candidate));
-    const open = decided ? Math.max(0, position.seats - seats.winners.length) : 0;
-    return {
-      ...headOf(position),
-      vacantSeats: open,
-      ballots,
-      abstentions,
-      ...this.#sums.rows(this.#weightsMicro, this.#options.wholeWeights, seats.winners, seats.tied),
-      winners: this.#ids(seats.winners),
-      runnerUp: decided ? (this.#ids(others)[0] ?? null) : null,
-      runoff: this.#majority === null || open === 0 ? null : this.#ids(this.#best(others, open + 1)),
-      margin: ballots === 0 ? null : this.#margin(seats),
-      tie: seats.tie?.decision ?? null,
-      ...NOT_RANKED,
-      referendum: null,
-    };
-  }
-
-  get #majority(): (TallyPosition['majorityRequired'] & object) | null {
-    return this.#position.majorityRequired ?? null;
-  }
-
-  #figure(candidate: number): bigint {
-    return this.#weightsMicro[candidate] ?? 0n;
-  }
-
-  #ids(candidates: readonly number[]): string[] {
-    return candidates.flatMap((candidate) => this.#position.candidates[candidate]?.id ?? []);
-  }
-
-  #electable(): number[] {
-    return this.#standing().filter((candidate) => this.#rule.zeroMayWin || this.#figure(candidate) > 0n);
-  }
-
-  #standing(): number[] {
-    return [...this.#position.candidates.keys()].filter(
-      (candidate) => this.#position.candidates[candidate]?.withdrawn === false,
-    );
-  }
-
-  #hasMajority(candidate: number): boolean {
-    const majority = this.#majority;
+  function hasMajority(candidate: number): boolean {
     if (majority === null) return true;
-    const reached = this.#figure(candidate) * BigInt(majority.denominator);
-    return reached > this.#sums.answeredMicro * BigInt(majority.numerator);
+    const reached = figure(candidate) * BigInt(majority.denominator);
+    return reached > sums.answeredMicro * BigInt(majority.numerator);
   }
 
   /** @param ranked candidates who may win, highest first */
-  #fillSeats(ranked: readonly number[]): Seats {
-    const { seats } = this.#position;
-    const [lastSeat, firstLoser] = [ranked[seats - 1], ranked[seats]];
-    if (lastSeat === undefined || firstLoser === undefined || this.#figure(lastSeat) > this.#figure(firstLoser))
-      return { winners: ranked.slice(0, seats), tied: [], tie: null };
-    const above = ranked.filter((candidate) => this.#figure(candidate) > this.#figure(lastSeat));
-    const tied = ranked.filter((candidate) => this.#figure(candidate) === this.#figure(lastSeat));
-    const tie = this.#ties.forSeat(tied, seats - above.length);
+  function fillSeats(ranked: readonly number[]): Seats {
+    const [lastSeat, firstLoser] = [ranked[position.seats - 1], ranked[position.seats]];
+    if (lastSeat === undefined || firstLoser === undefined || figure(lastSeat) > figure(firstLoser))
+      return { winners: ranked.slice(0, position.seats), tied: [], tie: null };
+    const above = ranked.filter((candidate) => figure(candidate) > figure(lastSeat));
+    const tied = ranked.filter((candidate) => figure(candidate) === figure(lastSeat));
+    const tie = ties.forSeat(tied, position.seats - above.length);
     return { winners: [...above, ...tie.winners], tied, tie };
   }
 
   /** The first `count` candidates of a sorted list, and all further candidates with the same figure as the last of these. */
-  #best(sorted: readonly number[], count: number): number[] {
+  function best(sorted: readonly number[], count: number): readonly number[] {
     const last = sorted[count - 1];
-    return last === undefined
-      ? [...sorted]
-      : sorted.filter((candidate) => this.#figure(candidate) >= this.#figure(last));
+    return last === undefined ? sorted : sorted.filter((candidate) => figure(candidate) >= figure(last));
   }
 
-  #margin({ winners, tie }: Seats): Margin | null {
-    const { unitWeights } = this.#options;
-    const { votesMoveFreely } = this.#rule;
+  function margin({ winners, tie }: Seats): Margin | null {
     if (tie !== null) return NO_MARGIN;
     const won = new Set(winners);
     const least = leastChange(
       {
-        winning: winners.map((candidate) => this.#figure(candidate)),
-        losing: this.#standing().flatMap((candidate) => (won.has(candidate) ? [] : this.#figure(candidate))),
-        seats: this.#position.seats,
-        answered: this.#sums.answeredMicro,
-        majority: this.#majority,
-        zeroMayWin: this.#rule.zeroMayWin,
+        winning: winners.map(figure),
+        losing: staying.filter((candidate) => !won.has(candidate)).map(figure),
+        seats: position.seats,
+        answered: sums.answeredMicro,
+        majority,
+        zeroMayWin,
       },
       unitWeights,
     );
     return least === undefined ? null : marginOf(least, unitWeights, votesMoveFreely);
   }
+
+  const electable = staying.filter((candidate) => zeroMayWin || figure(candidate) > 0n);
+  // Candidates who can win, highest sum first.
+  const standing = ballots === 0 ? [] : ties.byFigure(electable, figure);
+  const seats = ballots === 0 ? NO_SEATS : fillSeats(standing.filter(hasMajority));
+  const decided = seats.tie?.undecided !== true;
+  const others = standing.filter((candidate) => !seats.winners.includes(candidate));
+  const open = decided ? Math.max(0, position.seats - seats.winners.length) : 0;
+  return {
+    ...headOf(position),
+    vacantSeats: open,
+    ballots,
+    abstentions,
+    ...sums.rows(weightsMicro, wholeWeights, seats.winners, seats.tied),
+    winners: ids(seats.winners),
+    runnerUp: decided ? (ids(others)[0] ?? null) : null,
+    runoff: majority === null || open === 0 ? null : ids(best(others, open + 1)),
+    margin: ballots === 0 ? null : margin(seats),
+    tie: seats.tie?.decision ?? null,
+    ...NOT_RANKED,
+    referendum: null,
+  };
 }
