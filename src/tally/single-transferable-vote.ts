@@ -11,7 +11,7 @@ const WHOLE = 10n ** BigInt(TALLY_DECIMALS);
 export function runSingleTransferableVote(count: RankedCount): RankedOutcome {
   const valid = count.activeWeight();
   if (valid === 0n) return { winners: [], tied: [], seatTie: null, runnerUp: null, finalTwo: null };
-  return new TransferableVote(count, quotaOf(valid, count.position.seats, count.unitWeights)).run();
+  return transfer(count, quotaOf(valid, count.position.seats, count.unitWeights));
 }
 
 /**
@@ -24,98 +24,48 @@ function quotaOf(valid: bigint, seats: number, unitWeights: boolean) {
   return { numerator: (valid / (denominator * WHOLE) + 1n) * WHOLE, denominator: 1n, inclusive: true };
 }
 
-class TransferableVote {
-  readonly #count: RankedCount;
-  readonly #quota: ReturnType<typeof quotaOf>;
+function transfer(count: RankedCount, quota: ReturnType<typeof quotaOf>): RankedOutcome {
+  const { piles, ties, log, position } = count;
   /** The quota, rounded down to the decimals of a tally. A candidate keeps this tally after the transfer of the surplus. */
-  readonly #kept: bigint;
-  readonly #winners: number[] = [];
-  #seatTie: SeatTie | null = null;
-  #tied: readonly number[] = [];
+  const kept = quota.numerator / quota.denominator;
+  const winners: number[] = [];
+  let seatTie = null as SeatTie | null;
+  let tied: readonly number[] = [];
   /** Weight lost so far, because transfers round down. */
-  #lost = 0n;
-  #lastEliminated: number | undefined;
+  let lost = 0n;
+  let lastEliminated: number | undefined;
 
-  constructor(count: RankedCount, quota: ReturnType<typeof quotaOf>) {
-    this.#count = count;
-    this.#quota = quota;
-    this.#kept = quota.numerator / quota.denominator;
-  }
-
-  run(): RankedOutcome {
-    // Ends after at most two rounds per candidate: every round elects, transfers a surplus or eliminates.
-    let ended = false;
-    while (!ended) ended = this.#round();
-    return {
-      winners: this.#winners,
-      tied: this.#tied,
-      seatTie: this.#seatTie,
-      runnerUp: this.#runnerUp(),
-      finalTwo: null,
-    };
-  }
-
-  /** Runs one round; true when it was the last. */
-  #round(): boolean {
-    const count = this.#count;
-    const continuing = count.continuing();
-    count.log.open(
-      [...continuing, ...this.#winners].sort((a, b) => a - b),
-      this.#kept,
-      this.#lost,
-    );
-    const elected = this.#elect(continuing.filter((candidate) => this.#hasQuota(candidate)));
-    const left = count.continuing();
-    if (left.length <= this.#openSeats()) elected.push(...this.#elect(left));
-    if (this.#openSeats() === 0 || count.continuing().length === 0) {
-      count.log.close({ elected, eliminated: [], transfer: null, tie: null });
-      return true;
-    }
-    if (this.#transferSurplus(elected)) return false;
-    if (left.length === this.#openSeats() + 1 && count.lowest(left).length > 1)
-      return this.#decideLastSeat(left, elected);
-    count.eliminateLowest(left, elected, this.#openSeats() + 1);
-    this.#lastEliminated = left.find((candidate) => !count.piles.continues(candidate));
-    return false;
-  }
-
-  #openSeats(): number {
-    return this.#count.position.seats - this.#winners.length;
-  }
+  const openSeats = (): number => position.seats - winners.length;
 
   /** The tally minus the quota, times the quota's denominator. */
-  #scaledSurplus(candidate: number): bigint {
-    return this.#count.tally(candidate) * this.#quota.denominator - this.#quota.numerator;
-  }
+  const scaledSurplus = (candidate: number): bigint => count.tally(candidate) * quota.denominator - quota.numerator;
 
-  #hasQuota(candidate: number): boolean {
-    const surplus = this.#scaledSurplus(candidate);
-    return surplus > 0n || (this.#quota.inclusive && surplus === 0n);
+  function hasQuota(candidate: number): boolean {
+    const surplus = scaledSurplus(candidate);
+    return surplus > 0n || (quota.inclusive && surplus === 0n);
   }
 
   /** Elects candidates, highest tally first, and returns them in that order. */
-  #elect(candidates: readonly number[]): number[] {
-    const elected = this.#count.ties.byFigure(candidates, (candidate) => this.#count.tally(candidate));
+  function elect(candidates: readonly number[]): number[] {
+    const elected = ties.byFigure(candidates, (candidate) => count.tally(candidate));
     for (const candidate of elected) {
-      this.#count.stop(candidate);
-      this.#winners.push(candidate);
+      count.stop(candidate);
+      winners.push(candidate);
     }
     return elected;
   }
 
   /** Transfers the largest surplus and closes the round; false when no elected candidate holds more than the quota. */
-  #transferSurplus(elected: readonly number[]): boolean {
-    const { piles, ties, log } = this.#count;
-    const surpluses = this.#winners.map((candidate) => this.#scaledSurplus(candidate));
-    const surplus = surpluses.reduce((most, one) => (one > most ? one : most), 0n);
+  function transferSurplus(elected: readonly number[]): boolean {
+    const surplus = winners.map(scaledSurplus).reduce((most, one) => (one > most ? one : most), 0n);
     if (surplus === 0n) return false;
-    const largest = this.#winners.filter((candidate) => this.#scaledSurplus(candidate) === surplus);
+    const largest = winners.filter((candidate) => scaledSurplus(candidate) === surplus);
     const { picked: from, decision, provisional } = ties.forSurplus(largest, log.earlier);
-    const tally = this.#count.tally(from);
-    const passed = piles.passFraction(from, surplus, tally * this.#quota.denominator);
+    const tally = count.tally(from);
+    const passed = piles.passFraction(from, surplus, tally * quota.denominator);
     const moved = passed.reduce((sum, { weight }) => sum + weight, 0n);
-    this.#lost += tally - this.#kept - moved;
-    piles.weight[from] = this.#kept;
+    lost += tally - kept - moved;
+    piles.weight[from] = kept;
     piles.heads[from] = (piles.heads[from] ?? 0n) - passed.reduce((sum, { heads }) => sum + heads, 0n);
     const tie = largest.length > 1 ? decision : null;
     log.close({ elected, eliminated: [], transfer: { from, passed }, tie, provisional });
@@ -123,33 +73,61 @@ class TransferableVote {
   }
 
   /** Decides a tie of the lowest for the last seats by the position's policy, when one candidate more than open seats continues. */
-  #decideLastSeat(left: readonly number[], elected: readonly number[]): boolean {
-    const count = this.#count;
-    const tied = count.lowest(left);
-    const seatTie = count.ties.forSeat(tied, tied.length - 1);
-    this.#seatTie = seatTie;
-    this.#tied = tied;
-    if (!seatTie.separated) {
-      const seated = seatTie.undecided ? left.filter((candidate) => !tied.includes(candidate)) : left;
-      const all = [...elected, ...this.#elect(seated)];
-      count.log.close({ elected: all, eliminated: [], transfer: null, tie: () => seatTie.decision });
+  function decideLastSeat(left: readonly number[], elected: readonly number[]): boolean {
+    const lowest = count.lowest(left);
+    const decided = ties.forSeat(lowest, lowest.length - 1);
+    seatTie = decided;
+    tied = lowest;
+    if (!decided.separated) {
+      const seated = decided.undecided ? left.filter((candidate) => !lowest.includes(candidate)) : left;
+      log.close({
+        elected: [...elected, ...elect(seated)],
+        eliminated: [],
+        transfer: null,
+        tie: () => decided.decision,
+      });
       return true;
     }
-    const loser = tied.find((candidate) => !seatTie.winners.includes(candidate));
+    const loser = lowest.find((candidate) => !decided.winners.includes(candidate));
     if (loser !== undefined) {
-      count.eliminate(loser, elected, () => seatTie.decision);
-      this.#lastEliminated = loser;
+      count.eliminate(loser, elected, () => decided.decision);
+      lastEliminated = loser;
     }
     return false;
   }
 
+  /** Runs one round; true when it was the last. */
+  function runRound(): boolean {
+    const continuing = count.continuing();
+    log.open(
+      [...continuing, ...winners].sort((a, b) => a - b),
+      kept,
+      lost,
+    );
+    const elected = elect(continuing.filter(hasQuota));
+    const left = count.continuing();
+    if (left.length <= openSeats()) elected.push(...elect(left));
+    if (openSeats() === 0 || count.continuing().length === 0) {
+      log.close({ elected, eliminated: [], transfer: null, tie: null });
+      return true;
+    }
+    if (transferSurplus(elected)) return false;
+    if (left.length === openSeats() + 1 && count.lowest(left).length > 1) return decideLastSeat(left, elected);
+    count.eliminateLowest(left, elected, openSeats() + 1);
+    lastEliminated = left.find((candidate) => !piles.continues(candidate));
+    return false;
+  }
+
   /** The continuing candidate with the highest tally; if none continues, the last eliminated one. */
-  #runnerUp(): number | null {
-    if (this.#seatTie?.undecided === true) return null;
-    const { ties, log } = this.#count;
-    const continuing = this.#count.continuing();
-    const [best] = ties.byFigure(continuing, (candidate) => log.lastWeight(candidate));
-    const runnerUp = best ?? this.#lastEliminated;
+  function findRunnerUp(): number | null {
+    if (seatTie?.undecided === true) return null;
+    const [best] = ties.byFigure(count.continuing(), (candidate) => log.lastWeight(candidate));
+    const runnerUp = best ?? lastEliminated;
     return runnerUp !== undefined && log.lastWeight(runnerUp) > 0n ? runnerUp : null;
   }
+
+  // Ends after at most two rounds per candidate: every round elects, transfers a surplus or eliminates.
+  let ended = false;
+  while (!ended) ended = runRound();
+  return { winners, tied, seatTie, runnerUp: findRunnerUp(), finalTwo: null };
 }
