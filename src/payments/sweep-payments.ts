@@ -106,9 +106,7 @@ async function sweepReversals(deps: PaymentDeps, business: PaymentBusiness, sinc
     for await (const reversal of readable(deps, business, provider.listReversals(credentials, sinceMs))) {
       const attempt = await attemptOf(deps, business, reversal);
       if (attempt === undefined) continue;
-      const known = found.get(attempt.id) ?? { attempt, listed: [] };
-      known.listed.push(reversal);
-      found.set(attempt.id, known);
+      found.getOrInsert(attempt.id, { attempt, listed: [] }).listed.push(reversal);
     }
   });
   // A failure for one attempt must not stop the comparison of the others.

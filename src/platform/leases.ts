@@ -94,9 +94,7 @@ export class Leases {
   }
 
   #of(account: string): Account {
-    const own = this.#accounts.get(account) ?? { held: 0, waiting: new Set() };
-    this.#accounts.set(account, own);
-    return own;
+    return this.#accounts.getOrInsertComputed(account, () => ({ held: 0, waiting: new Set() }));
   }
 
   #leaseOf(account: string, own: Account, amount: number): Lease {

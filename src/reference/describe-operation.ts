@@ -60,11 +60,7 @@ function commonCodes(route: Operation): ErrorCode[] {
 
 function refusalsOf(route: Operation): Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }> {
   const byStatus = new Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }>();
-  const at = (status: number) => {
-    const found = byStatus.get(status) ?? { codes: [], cases: [] };
-    byStatus.set(status, found);
-    return found;
-  };
+  const at = (status: number) => byStatus.getOrInsert(status, { codes: [], cases: [] });
   const add = (code: ErrorCode): void => {
     const { codes } = at(STATUS_BY_CODE[code]);
     if (!codes.includes(code)) codes.push(code);

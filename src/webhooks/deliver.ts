@@ -142,9 +142,8 @@ export class WebhookSender {
     });
     for (const queue of read) queue.check(versions.get(queue.endpointId));
     for (const endpointId of taken) {
-      const queue = this.#queues.get(endpointId) ?? new EndpointQueue(endpointId);
+      const queue = this.#queues.getOrInsertComputed(endpointId, () => new EndpointQueue(endpointId));
       queue.heldUntil = nowMs + HOLD_MS;
-      this.#queues.set(endpointId, queue);
     }
     for (const endpointId of due) {
       const queue = this.#queues.get(endpointId);

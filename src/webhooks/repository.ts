@@ -119,8 +119,7 @@ export async function listDeliveries(
     .orderBy(desc(listed.id), asc(webhookAttempts.number));
   const deliveries = new Map<string, ListedDelivery>();
   for (const { listed: delivery, webhook_attempts: attempt } of rows) {
-    const entry = deliveries.get(delivery.id) ?? { delivery, attempts: [] };
-    deliveries.set(delivery.id, entry);
+    const entry = deliveries.getOrInsert(delivery.id, { delivery, attempts: [] });
     if (attempt === null) continue;
     const { responseBody } = attempt;
     const told = deliveries.size <= TOLD_WHOLE ? responseBody : (responseBody?.slice(0, BEGINNING_CHARACTERS) ?? null);
