@@ -36,13 +36,7 @@ export const FUNCTION_FILES = [
   'ballot-log/tend-log.sql',
 ] as const;
 
-export interface FunctionSource {
-  readonly name: string;
-  /** A `CREATE OR REPLACE FUNCTION` statement, with the `REVOKE` that may follow it. */
-  readonly text: string;
-  /** SHA-256 of the text, the first 16 hexadecimal digits. */
-  readonly hash: string;
-}
+export type FunctionSource = ReturnType<typeof parseFunctions>[number];
 
 /** A statement ends after its quoted body or, without one, with its `;`. A `REVOKE` that follows belongs to it. */
 const STATEMENT =
@@ -50,12 +44,14 @@ const STATEMENT =
 const COMMENT_OR_BLANK = /^(?:--.*)?\n/gm;
 
 /** Parses the functions of a file, which have distinct names. @throws Error for anything but functions and comments */
-export function parseFunctions(file: string, text: string): FunctionSource[] {
+export function parseFunctions(file: string, text: string) {
   const rest = text.replace(STATEMENT, '').replace(COMMENT_OR_BLANK, '');
   if (rest !== '') throw new Error(`${file} holds more than functions: ${rest.split('\n')[0]}`);
   return [...text.matchAll(STATEMENT)].map(([statement, name = '']) => ({
     name,
+    /** A `CREATE OR REPLACE FUNCTION` statement, with the `REVOKE` that may follow it. */
     text: statement,
+    /** SHA-256 of the text, the first 16 hexadecimal digits. */
     hash: createHash('sha256').update(statement).digest('hex').slice(0, 16),
   }));
 }

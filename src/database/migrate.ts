@@ -188,19 +188,16 @@ export async function requireMigrated(databaseUrl: string): Promise<void> {
 const FOLDER = path.resolve(import.meta.dirname, '../../migrations');
 
 /** A file of statements that changes tables or triggers, applied once to each database. */
-export interface Migration {
-  readonly tag: string;
-  /** Orders migrations: a database stores the `when` of its newest applied migration. */
-  readonly when: number;
-  /** Triggers are created after the functions that they call; all other changes come before the functions. */
-  readonly afterFunctions: boolean;
-  readonly file: string;
-}
+type Migration = ReturnType<typeof listMigrations>[number];
 
+/** `when` orders migrations: a database stores that of its newest applied migration. */
 const journalShape = z.object({ entries: z.array(z.object({ tag: z.string(), when: z.number() })) });
 
-/** All migrations, oldest first, from the journal that drizzle-kit maintains. */
-export function listMigrations(): readonly Migration[] {
+/**
+ * All migrations, oldest first, from the journal that drizzle-kit maintains. Triggers are created after the functions that they call;
+ * all other changes come before the functions.
+ */
+export function listMigrations() {
   const journal: unknown = JSON.parse(readFileSync(path.join(FOLDER, 'meta/_journal.json'), 'utf8'));
   return journalShape.parse(journal).entries.map(({ tag, when }) => ({
     ...{ tag, when, afterFunctions: tag.endsWith('_triggers'), file: path.join(FOLDER, `${tag}.sql`) },

@@ -11,14 +11,6 @@ const BURST_SECONDS = 10;
 export const OPEN_REQUESTS_PER_MINUTE = 20 * 60;
 const MAX_TRACKED = 50_000;
 
-interface RateState {
-  readonly limit: number;
-  readonly remaining: number;
-  /** Whole seconds until the quota is full again. */
-  readonly resetSeconds: number;
-  readonly retryAfterSeconds: number | undefined;
-}
-
 const ADDRESS_KINDS = /^(?:open|failed|asked):/;
 
 /**
@@ -41,7 +33,7 @@ export class RateLimiter {
   }
 
   /** Takes one request from a key's quota, or refuses it without taking. */
-  take(key: string, perMinute: number, nowMs: number, burst = burstOf(perMinute)): RateState {
+  take(key: string, perMinute: number, nowMs: number, burst = burstOf(perMinute)) {
     const state = this.look(key, perMinute, nowMs, burst);
     if (state.retryAfterSeconds !== undefined) return state;
     const intervalMs = 60_000 / perMinute;
@@ -53,7 +45,7 @@ export class RateLimiter {
   }
 
   /** What `take` would return, without taking from the quota. */
-  look(key: string, perMinute: number, nowMs: number, burst = burstOf(perMinute)): RateState {
+  look(key: string, perMinute: number, nowMs: number, burst = burstOf(perMinute)) {
     const intervalMs = 60_000 / perMinute;
     const burstMs = intervalMs * burst;
     const fullAt = Math.max(this.#quotasOf(key).get(key) ?? nowMs, nowMs);
@@ -63,6 +55,7 @@ export class RateLimiter {
     return {
       limit: perMinute,
       remaining: Math.max(0, Math.floor((burstMs - usedMs) / intervalMs + 1e-6)),
+      /** Whole seconds until the quota is full again. */
       resetSeconds: Math.ceil(usedMs / 1_000),
       retryAfterSeconds: refused ? Math.max(1, Math.ceil((next - nowMs - burstMs) / 1_000)) : undefined,
     };

@@ -25,12 +25,7 @@ export type IdPrefix =
   | 'ntf'
   | 'ltr';
 
-export interface Ids {
-  /** An ID that sorts by creation: 45 bits of milliseconds, then 65 random bits that count up within a millisecond. */
-  sortable(prefix: IdPrefix): string;
-  /** An ID of 130 random bits, which does not reveal when it was made: for ballots and votes. */
-  random(prefix: IdPrefix): string;
-}
+export type Ids = ReturnType<typeof createIds>;
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_CHARACTERS = 9;
@@ -79,11 +74,12 @@ function increment(text: string): string {
   return digits.join('');
 }
 
-export function createIds(clock: Clock): Ids {
+export function createIds(clock: Clock) {
   let lastMs = 0;
   let lastRandom = '';
   return {
-    sortable(prefix) {
+    /** An ID that sorts by creation: 45 bits of milliseconds, then 65 random bits that count up within a millisecond. */
+    sortable(prefix: IdPrefix): string {
       const nowMs = clock.now();
       if (nowMs > lastMs) {
         lastMs = nowMs;
@@ -93,7 +89,8 @@ export function createIds(clock: Clock): Ids {
       }
       return `${prefix}_${encodeTime(lastMs)}${lastRandom}`;
     },
-    random(prefix) {
+    /** An ID of 130 random bits, which does not reveal when it was made: for ballots and votes. */
+    random(prefix: IdPrefix): string {
       return `${prefix}_${base32(randomBytes(17), 26)}`;
     },
   };

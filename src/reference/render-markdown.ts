@@ -66,14 +66,10 @@ export const renderLine = (text: string): Html => new Html(plain.parseInline(tex
 export const renderGuide = (text: string, draw: DrawPicture): Html =>
   new Html(createMarked(draw).parse(text, { async: false }));
 
-export interface Heading {
-  readonly depth: number;
-  /** Inline Markdown. */
-  readonly text: string;
-  readonly anchor: string;
-}
+export type Heading = ReturnType<typeof headingsOf>[number];
 
-export const headingsOf = (text: string): Heading[] =>
+/** The headings of a text; their own texts are inline Markdown. */
+export const headingsOf = (text: string) =>
   plain
     .lexer(text)
     .flatMap((token) =>

@@ -11,11 +11,6 @@ interface FlowNode {
   readonly scaled: bigint;
 }
 
-interface FlowStep {
-  readonly round: Round;
-  readonly nodes: readonly FlowNode[];
-}
-
 const MAX_ROUNDS_DRAWN = 8;
 const MAX_CANDIDATES = 14;
 
@@ -26,8 +21,10 @@ function roundsToDraw(rounds: readonly Round[]): readonly Round[] {
   return from === -1 ? [] : last.slice(from);
 }
 
+type FlowStep = ReturnType<typeof flowOf>[number];
+
 /** The weight of each candidate in each round. */
-function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName: string): FlowStep[] {
+function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName: string) {
   const nameOf = namesOf(result);
   // The same order in all rounds, so that few flows cross: candidates who stayed longest are on top.
   const places = new Map(inOrderOfResult(result).map(({ id }, place) => [id, place]));
