@@ -10,42 +10,7 @@ import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 export type WaitingBallot = Pick<SealedBallot, 'entries' | 'weightMicro' | 'codeTag'>;
 
 /** The inputs of an event's results at one moment, without the ballots that the running count already has. */
-export interface CountInputs {
-  /** Logged ballots after the given leaf; undefined if they are too many for one answer. */
-  readonly box: { readonly ballots: readonly WaitingBallot[]; readonly last: bigint } | undefined;
-  /** Confirmed ballots that are not in the log yet. */
-  readonly queue: readonly WaitingBallot[];
-  /** Confirmed ballots that became void before the close: they do not count, although they are logged or queued. */
-  readonly voided: readonly WaitingBallot[];
-  /** Ballots whose `void` leaf comes after the `close` leaf: the final result counts them, `afterReversals` does not. */
-  readonly reversed: readonly WaitingBallot[];
-  /** Number of voters not disclosed yet, at most five. It, `snapshot` and `rare` are read only if the event keeps something back. */
-  readonly undisclosed: number;
-  /** The encrypted `PublicSnapshot`; undefined before the first disclosure step. */
-  readonly snapshot: Buffer | undefined;
-  /** Whether some weight has fewer than five holders. */
-  readonly rare: boolean;
-  readonly log: CompactRange;
-  /** The encrypted seed of the lot; undefined before the log has opened. */
-  readonly seed: string | undefined;
-  /** Whether a check found that the ballots or their log are not what was signed. */
-  readonly disputed: boolean;
-  /** Weight of the approved voters. `changes` is the number of rows of roll changes that `foldRollFigures` can merge. */
-  readonly electorate: {
-    readonly weightMicro: bigint;
-    /** The part of it in each group. */
-    readonly byGroup: ReadonlyMap<string, bigint>;
-    readonly changes: number;
-  };
-  /** Whether the weight of any voter is not whole. */
-  readonly fractional: boolean;
-  /** Whether the weight of any voter is not 1. */
-  readonly weighted: boolean;
-  /** Letters with voter keys that were printed. */
-  readonly letters: number;
-  /** Changes of the roll after the opening. */
-  readonly changes: { readonly identity: number; readonly roll: number };
-}
+export type CountInputs = Awaited<ReturnType<typeof readCountInputs>>;
 
 /** If this many blocks of ballots were logged since the last count, the ballots are streamed (`readBox`). */
 export const MAX_BOX_BLOCKS = 32;
@@ -110,7 +75,7 @@ function ballotOf({ amount, entries, code_tag }: MomentRow): WaitingBallot {
 }
 
 /** The ballots of blocks after a leaf. @throws BlockSpoilt */
-function boxOf(blocks: readonly MomentRow[], afterLeaf: bigint): NonNullable<CountInputs['box']> {
+function boxOf(blocks: readonly MomentRow[], afterLeaf: bigint) {
   let last = afterLeaf;
   const ballots = blocks.flatMap(({ number, amount, entries, code_tag }): WaitingBallot[] => {
     if (entries === null || code_tag === null) throw new Error('a block lacks its ballots');
@@ -127,12 +92,7 @@ function boxOf(blocks: readonly MomentRow[], afterLeaf: bigint): NonNullable<Cou
  * Reads only what is new, by index, however many ballots and voters there are.
  * @param keepsBack whether the event is secret and not final; then also reads what is kept back
  */
-export async function readCountInputs(
-  pool: Pool,
-  eventId: string,
-  afterLeaf: bigint,
-  keepsBack: boolean,
-): Promise<CountInputs> {
+export async function readCountInputs(pool: Pool, eventId: string, afterLeaf: bigint, keepsBack: boolean) {
   const [name, text] = keepsBack ? ['read_moment_of_secret', BASE + KEPT_BACK] : ['read_moment', BASE];
   const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
   const of = (kind: string): MomentRow[] => rows.filter((row) => row.kind === kind);
@@ -144,25 +104,42 @@ export async function readCountInputs(
   const withheld = of('withheld');
   const withheldOf = (group: string): bigint => sumOf(withheld.filter(({ number }) => number === group));
   return {
+    /** Logged ballots after the given leaf; undefined if they are too many for one answer. */
     box: box.length === MAX_BOX_BLOCKS ? undefined : boxOf(box, afterLeaf),
+    /** Confirmed ballots that are not in the log yet. */
     queue: of('queue').map(ballotOf),
-    // Payments of an election are never reversed: SQL wrote a row that says so, and it must not exclude a ballot.
+    /**
+     * Confirmed ballots that became void before the close: they do not count, although they are logged or queued. Payments of an
+     * election are never reversed: SQL wrote a row that says so, and it must not exclude a ballot.
+     */
     voided: keepsBack ? [] : of('voided').map(ballotOf),
+    /** Ballots whose `void` leaf comes after the `close` leaf: the final result counts them, `afterReversals` does not. */
     reversed: keepsBack ? [] : of('reversed').map(ballotOf),
+    /** Number of voters not disclosed yet, at most five. It, `snapshot` and `rare` are read only if the event keeps something back. */
     undisclosed: of('undisclosed').length,
+    /** The encrypted `PublicSnapshot`; undefined before the first disclosure step. */
     snapshot: of('snapshot')[0]?.entries ?? undefined,
+    /** Whether some weight has fewer than five holders. */
     rare: of('rare').length > 0,
     log: log?.entries == null ? new CompactRange() : CompactRange.fromBytes(log.entries),
+    /** The encrypted seed of the lot; undefined before the log has opened. */
     seed: log?.amount,
+    /** Whether a check found that the ballots or their log are not what was signed. */
     disputed: of('disputed').length > 0,
+    /** Weight of the approved voters. `changes` is the number of rows of roll changes that `foldRollFigures` can merge. */
     electorate: {
       weightMicro: BigInt(electorate?.amount ?? 0) - sumOf(withheld),
+      /** The part of it in each group. */
       byGroup: new Map(of('group').map(({ number, amount }) => [number, BigInt(amount) - withheldOf(number)])),
       changes: Number(electorate?.number ?? 0),
     },
+    /** Whether the weight of any voter is not whole. */
     fractional: of('fractional').length > 0,
+    /** Whether the weight of any voter is not 1. */
     weighted: of('weighted').length > 0,
+    /** Letters with voter keys that were printed. */
     letters: Number(of('letters')[0]?.number ?? 0),
+    /** Changes of the roll after the opening. */
     changes: { identity: Number(changes?.number ?? 0), roll: Number(changes?.amount ?? 0) },
   };
 }
