@@ -37,46 +37,39 @@ function partsOf(deps: Deps): Part[] {
   ];
 }
 
-/** Reads the parts that are due, and returns the changed ones. */
-class PartReader {
-  readonly #deps: Deps;
-  readonly #parts: readonly Part[];
-  readonly #sent = new Map<string, string>();
-  readonly #readAt = new Map<string, number>();
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-    this.#parts = partsOf(deps);
-  }
-
-  /** @param soon whether data was just changed: reads parts every SOON_MS */
-  async readChanges(soon: boolean): Promise<Record<string, unknown>> {
-    const nowMs = monotonicMs();
-    const isDue = ({ name, everyMs }: Part): boolean =>
-      nowMs - (this.#readAt.get(name) ?? Number.NEGATIVE_INFINITY) >= (soon ? SOON_MS : everyMs);
-    const due = this.#parts.filter(isDue);
-    const read = await Promise.all(due.map(async (part) => [part, await this.#read(part)] as const));
-    const changes: Record<string, unknown> = {};
-    for (const [{ name }, value] of read) {
-      this.#readAt.set(name, nowMs);
-      const text = JSON.stringify(value);
-      if (this.#sent.get(name) !== text) changes[name] = value;
-      this.#sent.set(name, text);
-    }
-    return changes;
-  }
+/** @returns what reads the parts that are due, and returns the changed ones */
+function partReader(deps: Deps) {
+  const parts = partsOf(deps);
+  const sent = new Map<string, string>();
+  const readAt = new Map<string, number>();
 
   /** A part that cannot be read is sent as failed, and logged once, not each second. */
-  async #read({ name, read }: Part): Promise<unknown> {
+  async function readPart({ name, read }: Part): Promise<unknown> {
     try {
       return await read();
     } catch (fault) {
       const failed = { failed: true };
-      if (this.#sent.get(name) !== JSON.stringify(failed))
-        this.#deps.log.warn({ part: name, fault: summariseFault(fault) }, 'the console cannot read a part');
+      if (sent.get(name) !== JSON.stringify(failed))
+        deps.log.warn({ part: name, fault: summariseFault(fault) }, 'the console cannot read a part');
       return failed;
     }
   }
+
+  /** @param soon whether data was just changed: reads parts every SOON_MS */
+  return async (soon: boolean): Promise<Record<string, unknown>> => {
+    const nowMs = monotonicMs();
+    const isDue = ({ name, everyMs }: Part): boolean =>
+      nowMs - (readAt.get(name) ?? Number.NEGATIVE_INFINITY) >= (soon ? SOON_MS : everyMs);
+    const read = await Promise.all(parts.filter(isDue).map(async (part) => [part, await readPart(part)] as const));
+    const changes: Record<string, unknown> = {};
+    for (const [{ name }, value] of read) {
+      readAt.set(name, nowMs);
+      const text = JSON.stringify(value);
+      if (sent.get(name) !== text) changes[name] = value;
+      sent.set(name, text);
+    }
+    return changes;
+  };
 }
 
 const encoder = new TextEncoder();
@@ -88,7 +81,7 @@ const eventOf = (data: unknown): Uint8Array => encoder.encode(`data: ${JSON.stri
  * @param signal aborts when the reader is gone
  */
 export async function* streamLive(deps: Deps, feed: ConsoleFeed, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const parts = new PartReader(deps);
+  const readChanges = partReader(deps);
   const { runId } = feed.start;
   yield encoder.encode(`retry: ${RETRY_MS}\n\n`);
   let version = 0;
@@ -101,7 +94,7 @@ export async function* streamLive(deps: Deps, feed: ConsoleFeed, signal: AbortSi
     if (feed.changes > seenChanges) soonUntil = monotonicMs() + SECOND_MS;
     seenChanges = feed.changes;
     const soon = monotonicMs() < soonUntil;
-    const changes = { ...(newest > version || isFirst ? news : {}), ...(await parts.readChanges(soon)) };
+    const changes = { ...(newest > version || isFirst ? news : {}), ...(await readChanges(soon)) };
     version = newest;
     if (Object.keys(changes).length > 0) {
       yield eventOf({ runId, first: isFirst, ...changes });
