@@ -29,12 +29,10 @@ export class BackgroundWork {
     this.#recurring = recurring;
   }
 
-  /** Whether jobs make progress. */
   isWell(): boolean {
     return this.#running?.worker.isWell() === true;
   }
 
-  /** Call after a job was added to the queue. */
   wake(): void {
     this.#running?.worker.wake();
   }

@@ -55,7 +55,6 @@ export class RequestTraces {
   }
 }
 
-/** A recorded request. */
 export interface RequestTrace extends Record<string, unknown> {
   readonly requestId: string;
   /** Unix milliseconds. */

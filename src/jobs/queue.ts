@@ -11,7 +11,6 @@ export interface JobRun {
   readonly id: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
-  /** Whether this is the last attempt. */
   readonly last: boolean;
 }
 

@@ -44,7 +44,6 @@ async function endProviderEvent(
     .where(at(paymentBusinessId, eventKey));
 }
 
-/** The newest message for a business. */
 export const findNewestEvent = (executor: Executor, businessId: string): Promise<ProviderEvent | undefined> =>
   firstOf(
     executor

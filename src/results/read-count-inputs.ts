@@ -129,7 +129,6 @@ export async function readCountInputs(pool: Pool, eventId: string, afterLeaf: bi
     /** Weight of the approved voters. `changes` is the number of rows of roll changes that `foldRollFigures` can merge. */
     electorate: {
       weightMicro: BigInt(electorate?.amount ?? 0) - sumOf(withheld),
-      /** The part of it in each group. */
       byGroup: new Map(of('group').map(({ number, amount }) => [number, BigInt(amount) - withheldOf(number)])),
       changes: Number(electorate?.number ?? 0),
     },

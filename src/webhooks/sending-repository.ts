@@ -67,7 +67,6 @@ export async function holdDueEndpoints(pool: Pool, request: HoldRequest) {
     due: named('due'),
     /** Current version of each active endpoint in `read`, by its ID. */
     versions: new Map(active.map(({ endpoint_id, version }) => [endpoint_id, Number(version)])),
-    /** Whether any account has an endpoint. */
     hasEndpoints: named('any').length > 0,
   };
 }
