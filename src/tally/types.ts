@@ -1,10 +1,4 @@
-import type {
-  Majority,
-  ReferendumRole,
-  ReferendumRules,
-  TieBreak,
-  VotingMethod,
-} from '#src/ballot-definition/types.ts';
+import type { Candidate, Majority, Position } from '#src/ballot-definition/types.ts';
 import type { PositionResult, Round } from './position-result.ts';
 
 /**
@@ -14,21 +8,15 @@ import type { PositionResult, Round } from './position-result.ts';
  * Everything that leaves a count is an integer or an exact decimal string.
  */
 
-export interface TallyCandidate {
-  readonly id: string;
-  readonly name: string;
-  /** Place in the candidate order, lowest first. Candidates with equal numbers are ordered by `id`. */
-  readonly sortOrder: number;
+/** `sortOrder`: place in the candidate order, lowest first. Candidates with equal numbers are ordered by `id`. */
+export interface TallyCandidate extends Pick<Candidate, 'id' | 'name' | 'sortOrder' | 'referendumRole'> {
   /** A withdrawn candidate wins no seat. Ranked counts skip the candidate; ballots in the log keep its votes. */
   readonly withdrawn: boolean;
-  readonly referendumRole: ReferendumRole | null;
 }
 
-export interface TallyPosition {
-  readonly id: string;
-  readonly title: string;
-  readonly votingMethod: VotingMethod;
-  readonly seats: number;
+/** `rules`: present for referendums only. */
+export interface TallyPosition
+  extends Pick<Position, 'id' | 'title' | 'votingMethod' | 'seats' | 'tieBreak' | 'rules'> {
   /** Most entries of a ballot; default: 1 for plurality and referendum, otherwise the number of candidates. */
   readonly maxSelections?: number;
   /** Score: lowest and highest mark. Without them, the scale is unbounded and includes 0. */
@@ -36,9 +24,6 @@ export interface TallyPosition {
   readonly scoreMax?: number | null;
   /** Plurality and approval: the share that a winner must exceed, of the weight of ballots that answered the position. */
   readonly majorityRequired?: Majority | null;
-  readonly tieBreak: TieBreak;
-  /** Present for referendums only. */
-  readonly rules: ReferendumRules | null;
   /** Entries of a ballot name a candidate by its index in this array. */
   readonly candidates: readonly TallyCandidate[];
 }
