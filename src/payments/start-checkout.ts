@@ -26,27 +26,17 @@ import {
 import { businessOf } from './business-repository.ts';
 import { askBusiness, planBusinessCheck } from './check-business.ts';
 import { findLinked } from './link-business.ts';
-import {
-  type CheckoutTerms,
-  type PaymentAttempt,
-  type PaymentBusiness,
-  type PaymentPurpose,
-  viewPaymentRequired,
-} from './payment.ts';
+import { type PaymentAttempt, type PaymentBusiness, viewPaymentRequired } from './payment.ts';
 import type { CheckoutDeps, PaymentDeps } from './payment-deps.ts';
 import { recordPayment } from './record-payment.ts';
 import { rehearsalPage } from './rehearse-payment.ts';
 import { settlePayment } from './settle-payment.ts';
 
 /** What a payer pays for. The caller has validated the order, so that no payer pays for something that would be refused. */
-interface CheckoutOrder {
+interface CheckoutOrder extends Pick<PaymentAttempt, 'purpose' | 'amountMinor' | 'currency' | 'terms'> {
   readonly event: Pick<VotingEvent, 'id' | 'accountId' | 'paymentBusinessId' | 'rehearsalSince'>;
-  readonly purpose: PaymentPurpose;
-  readonly amountMinor: number;
-  readonly currency: string;
   /** The data that the second call needs; clients send it only in the first call. */
   readonly request: Readonly<Record<string, unknown>>;
-  readonly terms: CheckoutTerms;
   /** The visitor of a poll, whose checkouts are limited; otherwise null. */
   readonly visitorId: string | null;
   /** Reserves the credits that the attempt's ballot costs until it is cast or the attempt ends. @throws ApiError 422 if too few */

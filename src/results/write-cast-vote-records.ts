@@ -1,19 +1,16 @@
 import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import { type PackedPosition, unpackEntries } from '#src/ballots/ballot-encoding.ts';
 import { openBallot } from '#src/ballots/waiting-ballot.ts';
-import type { Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { greatestCommonDivisor, MICRO } from '#src/platform/decimal.ts';
 import { base32 } from '#src/platform/ids.ts';
-import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { sha256 } from '#src/platform/secrets.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { COMMON_WEIGHT_HOLDERS, type RecordBallot, readRecordMoment, readRecords, showsWeights } from './repository.ts';
 
-interface RecordSource {
-  readonly db: Database;
-  readonly secrets: Secrets;
+interface RecordSource extends Pick<Deps, 'db' | 'secrets' | 'version'> {
   readonly manufacturer: string;
-  readonly version: string;
   readonly newestDefinition: () => Promise<BallotDefinition>;
 }
 
