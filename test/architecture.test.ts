@@ -53,36 +53,36 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2030,
-  'payment-providers': 2058,
-  database: 2305,
-  'embedded-postgres': 950,
-  http: 4182,
+  platform: 1981,
+  'payment-providers': 2045,
+  database: 2272,
+  'embedded-postgres': 902,
+  http: 4151,
   server: 1063,
-  reference: 2874,
-  jobs: 545,
+  reference: 2836,
+  jobs: 538,
   mail: 563,
-  accounts: 958,
-  webhooks: 2369,
-  'voting-events': 4965,
-  'ballot-definition': 3789,
-  voters: 5554,
-  payments: 4111,
-  credits: 706,
-  ballots: 3184,
-  'ballot-log': 4599,
-  'service-log': 649,
-  tally: 2633,
-  results: 6418,
-  letters: 986,
-  console: 1180,
-  demo: 468,
-  commands: 4356,
+  accounts: 924,
+  webhooks: 2338,
+  'voting-events': 4918,
+  'ballot-definition': 3569,
+  voters: 5329,
+  payments: 4011,
+  credits: 701,
+  ballots: 3174,
+  'ballot-log': 4549,
+  'service-log': 638,
+  tally: 2534,
+  results: 6317,
+  letters: 985,
+  console: 1145,
+  demo: 442,
+  commands: 4274,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_729;
+const LINES_OF_ALL = 64_396;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 25;
+const SMALL_FILES = 23;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

@@ -154,14 +154,11 @@ export class RequestLife {
    * Waits for the sender, for a turn or for another server. Meanwhile the request causes no work and does not count as load. Then it waits
    * for a place of `begin` again; without one after some time it goes on all the same, because it may be in the middle of its work.
    */
-  async rest<Value>(wait: Promise<Value>): Promise<Value> {
-    this.#leaveWork();
-    const value = await this.#pause(wait);
-    await this.#goOn().catch(() => undefined);
-    return value;
+  rest<Value>(wait: Promise<Value>): Promise<Value> {
+    return this.join(this.#pause(wait));
   }
 
-  /** Like `rest`, for a statement that many requests share: they are worked at no more, and are load all the same. */
+  /** Like `rest`, for a statement that many requests share: they still count as load. */
   async join<Value>(statement: Promise<Value>): Promise<Value> {
     this.#leaveWork();
     const value = await statement;
