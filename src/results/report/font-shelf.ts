@@ -59,6 +59,9 @@ export function fontPath(name: FaceName, bold: boolean): string {
   return path.join(path.dirname(manifest), bold ? files.bold : files.regular);
 }
 
+/** Whether bold text has a file of its own: pdfkit parses a file at each use if two names stand for it. */
+export const hasBold = (name: FaceName): boolean => FACES[name].bold !== FACES[name].regular;
+
 // Files are read when a text first needs them, and kept: the largest has 8 MB, and most reports need only the first.
 const files = new Map<string, Buffer>();
 const fonts = new Map<FaceName, Font>();

@@ -1,5 +1,5 @@
 import type PDFDocument from 'pdfkit';
-import { fontFile } from './font-shelf.ts';
+import { fontFile, hasBold } from './font-shelf.ts';
 import { isolateLines, isPlain, splitRuns, type TextRun, withoutIsolates } from './text-runs.ts';
 
 export interface TextStyle {
@@ -57,7 +57,7 @@ export class TextSetter {
   }
 
   #use(run: TextRun, style: TextStyle): void {
-    const bold = style.bold === true;
+    const bold = style.bold === true && hasBold(run.face);
     const name = `${run.face}${bold ? '-bold' : ''}`;
     if (!this.#registered.has(name)) {
       this.#doc.registerFont(name, fontFile(run.face, bold));

@@ -1,3 +1,4 @@
+import PDFDocument from 'pdfkit';
 import { describe, expect, test, vi } from 'vitest';
 import { groupTurnout } from '#src/results/print-order.ts';
 import type { ReportInput } from '#src/results/report/report-input.ts';
@@ -274,4 +275,13 @@ describe('turnout by group', () => {
       '25.0 %',
     ]);
   });
+});
+
+test('text of every kind and weight parses each of its font files once', () => {
+  const doc = new PDFDocument({ font: '' } as PDFKit.PDFDocumentOptions);
+  const setter = new TextSetter(doc);
+  for (const name of ['Ada', 'Team 🏳️‍🌈', '선거 🎉', 'Wahl 👩🏽‍💻'])
+    for (const bold of [true, false, true, false]) setter.draw(name, 0, 0, { size: 10, bold });
+  // Latin and Korean in two weights, emoji in one.
+  expect(Reflect.get(doc, '_fontCount')).toBe(5);
 });
