@@ -150,7 +150,7 @@ export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: stri
 
 /**
  * Queues a delivery again, whatever its status; the message keeps its ID.
- * @throws ApiError 404, also for a message about a voter who was deleted since: it holds what was erased (completions 3.2);
+ * @throws ApiError 404, also for a message about a voter who was deleted since: it holds what was erased (completions 3, rule 2);
  *   409 `endpoint_disabled`
  */
 export async function retryDelivery(tx: Transaction, id: string, deliveryId: string): Promise<void> {
