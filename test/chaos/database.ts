@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { migrate } from '#src/database/migrate.ts';
@@ -39,6 +39,8 @@ async function startServers(folder: string): Promise<ChaosDatabase> {
     kill: () =>
       afterOthers(async () => {
         signalServer(writer, 'KILL');
+        // Who has not been waited for yet is there by its number.
+        rmSync(path.join(writer.data, 'postmaster.pid'));
         writer.start();
       }),
     failOver: (noticedMs, led) =>
