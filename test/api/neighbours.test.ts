@@ -131,6 +131,9 @@ test('a request that has waited for a turn goes on in a place: long bodies do no
   const { othersAtWork } = service.deps.leases;
   const account = await service.account('enterprise');
   const event = await account.event({}, PLURALITY);
+  const other = await service.account();
+  const mine = await other.event({}, PLURALITY);
+  await other.votePoll(mine, votesFor(mine));
   const open = Promise.withResolvers<void>();
   const { ballots } = service.deps;
   const store = ballots.cast.bind(ballots);
@@ -141,9 +144,8 @@ test('a request that has waited for a turn goes on in a place: long bodies do no
       ...{ method: 'POST', headers: { Authorization: `Bearer ${account.vote}`, 'Content-Type': 'application/json' } },
       body: JSON.stringify({ visitorId: visitor(), votes: votesFor(event) }).padEnd(66_000),
     });
-  await (await service.account()).event();
   const casts = Array.from({ length: 40 }, cast);
-  // 32 at a time if it were alone: another account has just asked.
+  // 32 at a time if it were alone: people have just voted in another account's poll.
   await untilTrue(() => othersAtWork.waiting === 36, 10_000);
   expect(othersAtWork.held).toBe(4);
   open.resolve();
