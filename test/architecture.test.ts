@@ -73,14 +73,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 4549,
   'service-log': 638,
   tally: 2534,
-  results: 6317,
+  results: 6320,
   letters: 985,
   console: 1145,
   demo: 442,
   commands: 4274,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_396;
+const LINES_OF_ALL = 64_399;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
