@@ -7,6 +7,13 @@ type Slip = readonly [test: string, title: string, name: string, find: string, r
 const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
   'voting-events/update-event.ts': [
     [
+      'api/event-life.test.ts',
+      'stays closed where a request says so',
+      'a later end opens what the same request closes',
+      'keepsClosed && changed.endsAt !== undefined',
+      'false',
+    ],
+    [
       'api/paid-for.test.ts',
       'drops the ballots that wait unpaid when it gets one',
       'a price leaves the ballots that wait unpaid',
@@ -336,6 +343,42 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       'a message about a refund brings no amount',
       "'refunded', { amountMinor: backMinor })",
       "'refunded', {})",
+    ],
+  ],
+  'platform/leases.ts': [
+    [
+      'unit/platform/leases.test.ts',
+      'are fewer while another',
+      'an account holds as much beside others as alone',
+      'return monotonicMs() - atMs < BESIDE_MS ? beside : perAccount;',
+      'return perAccount;',
+    ],
+  ],
+  'ballots/cast-ballot.ts': [
+    [
+      'races/stale-event.test.ts',
+      'changes all the time is cast',
+      'each try of a cast reads what a change can outdate',
+      'tries < TRIES_UNHELD ? await send(current) : await sendHeld()',
+      'await send(current)',
+    ],
+  ],
+  'webhooks/change-endpoint.ts': [
+    [
+      'api/webhooks.test.ts',
+      'is not sent again where',
+      'a message about a deleted voter is sent again',
+      '  if (await isOfDeletedVoter(tx, delivery)) throw notFound();\n',
+      '',
+    ],
+  ],
+  'results/report/text-setter.ts': [
+    [
+      'unit/results/report-pages.test.ts',
+      'parses each of its font files once',
+      'two names stand for one font file',
+      'style.bold === true && hasBold(run.face)',
+      'style.bold === true',
     ],
   ],
   'http/request-life.ts': [
