@@ -53,7 +53,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1981,
+  platform: 1985,
   'payment-providers': 2045,
   database: 2272,
   'embedded-postgres': 902,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4274,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_399;
+const LINES_OF_ALL = 64_403;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

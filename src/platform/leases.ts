@@ -111,9 +111,13 @@ export class Leases {
     };
   }
 
+  #isAccount(name: string): boolean {
+    return this.#limits.others?.includes(name) !== true;
+  }
+
   #mostOf(account: string): number {
     const { perAccount, beside = perAccount } = this.#limits;
-    if (this.#limits.others?.includes(account) === true) return perAccount;
+    if (!this.#isAccount(account)) return perAccount;
     const { atMs } = this.#latest.account === account ? this.#other : this.#latest;
     return monotonicMs() - atMs < BESIDE_MS ? beside : perAccount;
   }
@@ -126,7 +130,7 @@ export class Leases {
     own.held += amount;
     this.#held += amount;
     this.#turns.took(account);
-    if (this.#limits.others?.includes(account) === true) return;
+    if (!this.#isAccount(account)) return;
     if (this.#latest.account !== account) this.#other = this.#latest;
     this.#latest = { account, atMs: monotonicMs() };
   }

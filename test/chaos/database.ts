@@ -39,7 +39,7 @@ async function startServers(folder: string): Promise<ChaosDatabase> {
     kill: () =>
       afterOthers(async () => {
         signalServer(writer, 'KILL');
-        // Who has not been waited for yet is there by its number.
+        // The killed process stays in the process table until its parent has noticed: PostgreSQL would take it for a running server.
         rmSync(path.join(writer.data, 'postmaster.pid'));
         writer.start();
       }),

@@ -294,7 +294,7 @@ function remove(model: Model, { event, query }: Context): Expected[] {
   if (force !== null && force !== 'true' && force !== 'false') return [refuse(400, 'bad_request')];
   const gone = ok(204, undefined, () => {
     event.deleted = true;
-    // They still receive messages, and nobody manages them any more.
+    // An endpoint of a deleted event still receives messages, but no route shows or changes it.
     model.endpoints = model.endpoints.filter(({ eventId }) => eventId !== event.id);
   });
   if (event.ballots.length > 0 && force !== 'true') return [conflict('event_has_ballots')];

@@ -67,7 +67,7 @@ test('a ballot that its organizer changes all the time is cast all the same', as
   const { definitions } = service.deps;
   const get = definitions.get.bind(definitions);
   let [changes, isChanging] = [0, false];
-  // Whatever is read of it is outdated at once, for as long as nobody holds the event.
+  // Each definition is outdated as soon as it was read, unless a lock on the event refuses the change.
   definitions.get = async (event) => {
     const read = await get(event);
     if (isChanging) return read;
