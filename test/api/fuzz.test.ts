@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { watchRows } from '#test/harness/all-rows.ts';
@@ -5,6 +7,7 @@ import { readContract } from '#test/harness/api-document.ts';
 import { fieldOf, figure, type Place, type Schema, Shapes } from '#test/harness/broken-bodies.ts';
 import { fill, type Names, type Staged, stageEvents } from '#test/harness/every-phase.ts';
 import { planOf } from '#test/harness/example-world.ts';
+import { KINDS } from '#test/harness/met.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { usePaidService } from '#test/harness/payments.ts';
 import { type Example, listExamples, targetOf } from '#test/harness/send-examples.ts';
@@ -344,4 +347,8 @@ describe('a valid request with one thing wrong', () => {
 test('what it met, and what it never does', () => {
   console.info(met.confess('fuzz'));
   expect(met.faults('fuzz', { operations: 130, reasons: 30 })).toEqual([]);
+  const [operations, reasons, actions, bounds, pairs] = KINDS.map((kind) => met.figures()[kind][1]);
+  expect(readFileSync(path.resolve(import.meta.dirname, '../../docs/reliability.md'), 'utf8')).toContain(
+    `Of ${operations} operations, ${reasons} reasons of refusals, ${actions} actions in phases of an event, ${bounds} bounds of settings and ${pairs} pairs of features:`,
+  );
 });
