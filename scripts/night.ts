@@ -17,6 +17,7 @@ const COMMANDS = [
   'prove-checks',
   'mutants -- code --sample 120',
   'mutants -- money',
+  'mutants -- chaos',
   ...[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((seed) => `money -- --seed ${seed}`),
   'tamper',
   'month -- --seed 3',

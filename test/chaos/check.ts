@@ -3,6 +3,7 @@ import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { runCommand, runVerifier } from '#test/harness/started-service.ts';
 import { eventually, patiently } from '#test/harness/test-service.ts';
 import { findMisplacedMoney } from '#test/money/where-money-is.ts';
+import { GIVES_UP_MS } from './clients.ts';
 import type { Acknowledged } from './people.ts';
 import type { Chaos, Place } from './world.ts';
 
@@ -29,7 +30,7 @@ function judgePatience({ asked, amiss }: Chaos, faults: readonly Interval[]): nu
 }
 
 /** Asks every process all the time whether it is well, as a client that repeats its request until it is. @returns what ends it */
-export function watchHealth({ places, asked }: Chaos): () => Promise<void> {
+export function watchHealth({ places, asked, amiss }: Chaos): () => Promise<void> {
   let going = true;
   async function watch({ port }: Place): Promise<void> {
     while (going) {
@@ -45,6 +46,9 @@ export function watchHealth({ places, asked }: Chaos): () => Promise<void> {
         else last = JSON.stringify(data);
         await delay(LOOK_EVERY_MS);
         if (isWell) break;
+        if (performance.now() - beganAt < GIVES_UP_MS) continue;
+        amiss.push(`GET /health: not well after ${tries} tries (${last})`);
+        break;
       }
     }
   }
@@ -55,8 +59,16 @@ export function watchHealth({ places, asked }: Chaos): () => Promise<void> {
   };
 }
 
-async function countVotes({ account }: Chaos, event: TestEvent): Promise<ReadonlyMap<string, number>> {
-  const { positions } = demand(await patiently(() => account.get(`/voting-events/${event.id}/results`)), 200);
+/** What an organizer reads of an event; undefined where the event is gone, which is amiss. */
+async function readOf({ account, amiss }: Chaos, id: string, what: 'results' | 'stats') {
+  const answer = await patiently(() => account.get(`/voting-events/${id}/${what}`));
+  if (answer.status === 200) return demand(answer, 200);
+  amiss.push(`${what} of ${id}: ${answer.status}`);
+  return undefined;
+}
+
+async function countVotes(chaos: Chaos, event: TestEvent): Promise<ReadonlyMap<string, number>> {
+  const { positions = [{ candidates: [] }] } = (await readOf(chaos, event.id, 'results')) ?? {};
   const [{ candidates }] = positions as [{ candidates: readonly { id: string; votesWon: number }[] }];
   return new Map(candidates.map(({ id, votesWon }) => [id, votesWon]));
 }
@@ -126,13 +138,13 @@ async function judgeHeld({ amiss, places, merchant }: Chaos): Promise<void> {
 
 /** Holds everything that was acknowledged against what is there. @returns the longest wait without a fault, ms */
 export async function judge(chaos: Chaos, done: Acknowledged, faults: readonly Interval[]): Promise<number> {
-  const { amiss, account, merchant, shops } = chaos;
+  const { amiss, merchant, shops } = chaos;
   await judgeHeld(chaos);
   await judgeVotes(chaos, done);
   let total = 0;
   for (const { id } of [chaos.roll, ...done.elections]) {
-    const { voters } = demand(await patiently(() => account.get(`/voting-events/${id}/stats`)), 200);
-    total += voters.total;
+    const { voters } = (await readOf(chaos, id, 'stats')) ?? {};
+    total += voters?.total ?? 0;
   }
   if (total !== done.added.length) amiss.push(`${done.added.length} voters were added, ${total} are there`);
   await judgeMessages(chaos, done);

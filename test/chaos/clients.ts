@@ -6,6 +6,8 @@ import { type Chaos, note } from './world.ts';
 /** How long a client waits for an answer before it takes the process for dead. */
 const PATIENCE_MS = 5_000;
 const CLOSED_PAUSE_MS = 200;
+/** Who has no answer by then gives up, which is amiss: on a broken build it may never come. */
+export const GIVES_UP_MS = 60_000;
 /** More than the longest answer has. */
 const ANSWER_BYTES = 4_000;
 
@@ -43,7 +45,7 @@ export class Client {
     this.#turn = turn;
   }
 
-  /** @returns the answer that says nothing of trying again, whatever its status */
+  /** @returns the answer that says nothing of trying again, whatever its status @throws Refused where none came */
   async send(method: string, path: string, body?: unknown): Promise<Answer> {
     const idempotencyKey = randomUUID();
     const beganAt = performance.now();
@@ -57,6 +59,9 @@ export class Client {
         return answer;
       }
       failed.push(answer);
+      if (performance.now() - beganAt < GIVES_UP_MS) continue;
+      this.#chaos.amiss.push(`${method} ${path}: no answer after ${tries} tries (${failed.slice(-3).join('; ')})`);
+      throw new Refused();
     }
   }
 

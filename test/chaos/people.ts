@@ -82,8 +82,10 @@ export function setGoing(chaos: Chaos, dice: (below: number) => number): () => P
     await decide((provider_a ?? provider_b).checkoutUrl, 'pay');
     if (dice(5) === 0) return;
     let second = await client.send('POST', `${base(shop.id)}/cast`, { paymentAttemptId });
-    for (; second.status === 402; second = await client.send('POST', `${base(shop.id)}/cast`, { paymentAttemptId }))
+    for (const until = performance.now() + SETTLES_MS; second.status === 402 && performance.now() < until; ) {
       await delay(BACK_AGAIN_MS);
+      second = await client.send('POST', `${base(shop.id)}/cast`, { paymentAttemptId });
+    }
     if (second.status !== 201)
       return void chaos.amiss.push(`a ballot that was paid for: ${second.status} ${second.reason}`);
     if (dice(5) === 0) return;

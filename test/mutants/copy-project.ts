@@ -24,6 +24,8 @@ export interface Mutant {
   readonly replace: string;
   /** Of a merchant: the habit that is red on it. */
   readonly habit?: string;
+  /** A part of the name of the fault that is red on it. */
+  readonly fault?: string;
   /** Where the text stands in its file, which may hold it more than once. */
   readonly at?: number;
   /** Of a rule in SQL: the files of tests that hold it, in the order in which they are run. */

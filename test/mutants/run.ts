@@ -6,6 +6,7 @@ import pg from 'pg';
 import { migrate } from '#src/database/migrate.ts';
 import { Draw } from '#test/bench/seed.ts';
 import { startOwnDatabase } from '#test/harness/own-database.ts';
+import { CHAOS } from './chaos.ts';
 import { codeMutants } from './code.ts';
 import { apply, copyProject, type Mutant } from './copy-project.ts';
 import { MONEY } from './money.ts';
@@ -14,7 +15,7 @@ import { isTaken, sqlMutants } from './sql.ts';
 
 /**
  * Applies each mutant to a copy of the program and shows which check kills it:
- *   npm run mutants -- code|sql|money|promises [part of a name] [--sample NUMBER] [--seed NUMBER]
+ *   npm run mutants -- code|sql|money|promises|chaos [part of a name] [--sample NUMBER] [--seed NUMBER]
  * Those of code and SQL are made by machine, thousands of them: a sample is drawn by the seed. Ends with 1 where one lives.
  */
 const { values: options, positionals } = parseArgs({
@@ -56,6 +57,20 @@ const KEPT: Checks = {
     const tests = (mutant === undefined ? named : [mutant]).flatMap(({ test }) => test ?? []);
     const titles = tests.map(({ title }) => title.replace(/[^\p{L}\p{N} ]/gu, '.')).join('|');
     return passes(folder, [...vitest(...new Set(tests.map(({ file }) => file))), '-t', titles]);
+  },
+};
+
+/** A minute of the fault that a build cannot bear; before the first one, of each of them. Only what is amiss counts, not a run that fails. */
+const NEMESIS: Checks = {
+  chaos(folder, mutant) {
+    const faults = mutant === undefined ? CHAOS.filter(({ name }) => name.includes(part)) : [mutant];
+    return [...new Set(faults.flatMap(({ fault = [] }) => fault))].every((fault) => {
+      const args = ['test/chaos/run.ts', '--seed', '12', '--only', fault];
+      const run = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', timeout: LIMIT_MS });
+      if (run.status !== 0 && !run.stdout.includes(' things are amiss.'))
+        throw new Error(`chaos with ${fault} did not end: ${run.stdout}${run.stderr}`);
+      return run.status === 0;
+    });
   },
 };
 
@@ -101,6 +116,7 @@ async function rulesSuite(
 const SUITES: Readonly<Record<string, () => (Suite & Partial<AsyncDisposable>) | Promise<Suite & AsyncDisposable>>> = {
   money: () => ({ mutants: MONEY, checks: ACCOUNTANT }),
   promises: () => ({ mutants: PROMISES, checks: KEPT }),
+  chaos: () => ({ mutants: CHAOS, checks: NEMESIS }),
   sql: () => rulesSuite(sqlMutants(), isTaken),
   code: () => rulesSuite(codeMutants(), async () => true),
 };
