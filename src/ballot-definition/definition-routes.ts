@@ -61,7 +61,7 @@ export function definitionRouter(deps: Deps): Hono<Env> {
     ...operation('replaceDefinition', 'PUT /voting-events/:idOrCode/definition', {
       summary: 'Make a draft exactly what a file says',
       scope: 'write',
-      description: `${DESCRIPTION} A row whose ID is one of the event's own stays the same row; rows that the file does not name are deleted, and settings that it leaves out become the default. With \`dryRun=true\` the answer lists what would change.`,
+      description: `${DESCRIPTION} A row with the ID of one of the event's own stays the same row, and so does one with an ID of the file and the name of a row that no ID names (candidates: with a position in common); rows that the file does not name are deleted, and settings that it leaves out become the default. With \`dryRun=true\` the answer lists what would change.`,
       bounds: DEFINITION_BOUNDS,
       query: replaceDefinitionQuery,
       answers: answersOne(

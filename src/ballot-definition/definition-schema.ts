@@ -8,7 +8,9 @@ import { createPositionBody } from './position.ts';
 import { createSponsorBody } from './sponsor.ts';
 
 const named = {
-  id: idField().describe('Names the row within the document; an ID of the event’s own row keeps that row.'),
+  id: idField().describe(
+    'Names the row within the document; an ID of the event’s own row keeps that row, and otherwise its name.',
+  ),
 };
 
 /** An election as a file (completions 10.6): everything that an organizer sets, and no voter, ballot or payment. */

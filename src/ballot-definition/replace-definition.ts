@@ -98,8 +98,8 @@ const within = (index: number, issues: readonly Issue[]): Issue[] =>
   issues.map(({ field, message }) => ({ field: `positions[${index}].${field}`, message }));
 
 /**
- * Replaces a draft's groups, positions, candidates and sponsors by those of a document. A row with an existing ID updates that row,
- * other rows are new, and rows that the document lacks are deleted. Call with the event locked; renew its definition afterwards.
+ * Replaces a draft's groups, positions, candidates and sponsors by those of a document. A row with the ID or name of an existing row
+ * updates that row, other rows are new, and rows that the document lacks are deleted. Call with the event locked; renew its definition afterwards.
  * @throws ApiError 422 with all issues, 422 `plan_limit`; 409 `event_has_ballots` if a deleted candidate's registration was paid
  */
 async function applyDefinition(
@@ -119,6 +119,74 @@ async function applyDefinition(
   await writeRows(tx, deps, event.id, definition);
 }
 
+type Named = { readonly id: string };
+
+/**
+ * Finds the event's row for each row of a document: the row of the same ID, otherwise a row that has a key in common and that the
+ * document does not name by its ID. Linear in the number of keys, also where many rows share one.
+ * @returns the IDs of the event's rows by those of the document
+ */
+async function matchRows<Row extends Named, Stored extends Named>(
+  rows: readonly Row[],
+  stored: readonly Stored[],
+  keysOf: (row: Row) => readonly string[],
+  storedKeysOf: (row: Stored) => readonly string[],
+): Promise<Map<string, string>> {
+  const pauses = new Pauses();
+  const free = new Map(stored.map((row) => [row.id, row]));
+  const ids = new Map<string, string>();
+  for (const { id } of rows) if (free.delete(id)) ids.set(id, id);
+  const others = rows.filter(({ id }) => !ids.has(id));
+  if (others.length === 0) return ids;
+  // In reverse, because `pop` takes the last.
+  const byKey = new Map<string, string[]>();
+  for (const row of [...free.values()].toReversed()) {
+    for (const key of storedKeysOf(row)) byKey.getOrInsertComputed(key, () => []).push(row.id);
+    await pauses.take();
+  }
+  const takeFree = (same: string[] = []): string | undefined => {
+    for (let id = same.pop(); id !== undefined; id = same.pop()) if (free.delete(id)) return id;
+    return undefined;
+  };
+  for (const row of others) {
+    for (const key of keysOf(row)) {
+      const same = takeFree(byKey.get(key));
+      if (same === undefined) continue;
+      ids.set(row.id, same);
+      break;
+    }
+    await pauses.take();
+  }
+  return ids;
+}
+
+/** A document that is sent again with IDs of its own changes the rows that it made: rows are matched by ID, then by name. */
+async function matchDefinition(
+  definition: EventDefinition,
+  stored: Awaited<ReturnType<typeof listParts>>,
+): Promise<Record<Kind, Map<string, string>>> {
+  const byName = ({ name }: { readonly name: string }) => [nameKeyOf(name)];
+  const byTitle = ({ title }: { readonly title: string }) => [nameKeyOf(title)];
+  const positions = await matchRows(definition.positions, stored.positions, byTitle, byTitle);
+  // Candidates of one name may be different people, unless they stand for the same position.
+  const byPlace = (name: string, positionIds: readonly string[]) => positionIds.map((id) => `${id} ${nameKeyOf(name)}`);
+  return {
+    groups: await matchRows(definition.groups, stored.groups, byName, byName),
+    positions,
+    candidates: await matchRows(
+      definition.candidates,
+      stored.candidates,
+      ({ name, positionIds }) =>
+        byPlace(
+          name,
+          positionIds.map((id) => positions.get(id) ?? id),
+        ),
+      ({ name, positionIds }) => byPlace(name, positionIds),
+    ),
+    sponsors: await matchRows(definition.sponsors, stored.sponsors, byName, byName),
+  };
+}
+
 async function writeRows(
   tx: Transaction,
   deps: TopUpDeps,
@@ -127,14 +195,12 @@ async function writeRows(
 ): Promise<void> {
   const nowMs = deps.clock.now();
   const before = await listParts(tx, eventId);
-  const idsOf = (kind: Kind): Map<string, string> => {
-    const stored = new Set(before[kind].map(({ id }) => id));
-    return new Map(definition[kind].map(({ id }) => [id, stored.has(id) ? id : deps.ids.sortable(PREFIXES[kind])]));
-  };
-  const ids = new Map(CAPPED.map((kind) => [kind, idsOf(kind)]));
-  const idOf = (kind: Kind, id: string): string => ids.get(kind)?.get(id) ?? id;
+  const ids = await matchDefinition(definition, before);
+  for (const kind of CAPPED)
+    for (const { id } of definition[kind]) ids[kind].getOrInsertComputed(id, () => deps.ids.sortable(PREFIXES[kind]));
+  const idOf = (kind: Kind, id: string): string => ids[kind].get(id) ?? id;
   const groupOf = (id: string | null | undefined): string | null => (id == null ? null : idOf('groups', id));
-  const kept = new Set(ids.get('candidates')?.values());
+  const kept = new Set(ids.candidates.values());
   const gone = before.candidates.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
   if (gone.length > 0 && (await isAnyCandidatePaidFor(tx, eventId, gone))) throw refuse('paid_registrations');
   const last = await readNumbers(tx, eventId);

@@ -2,69 +2,11 @@ import { NotFoundError } from '#sdk/errors.ts';
 import type { Input, PathClient, Resources } from '#sdk/index.ts';
 import { linkIssues } from '#src/ballot-definition/definition-links.ts';
 import { definitionBody } from '#src/ballot-definition/definition-schema.ts';
-import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import { issuesOf } from '#src/http/validation.ts';
 import { type Answer, commandLine, commandOf, quoted, type Row } from './cli.ts';
 import { isReference } from './options.ts';
-import { type DefinitionFile, type FileRow, KINDS, type Kind, readDefinitionFile } from './read-definition-file.ts';
+import { type DefinitionFile, type FileRow, KINDS, readDefinitionFile } from './read-definition-file.ts';
 import { FileRefused } from './read-lines.ts';
-
-const NAMES = { groups: 'name', positions: 'title', candidates: 'name', sponsors: 'name' } as const;
-
-const nameOf = (kind: Kind, row: FileRow): string => {
-  const name = row[NAMES[kind]];
-  return typeof name === 'string' ? nameKeyOf(name.trim()) : '';
-};
-
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-
-/** Pairs IDs of a file's rows with an event's rows: by equal ID, else with the first unpaired row of the same name. */
-function matchRows(
-  kind: Kind,
-  file: readonly FileRow[],
-  stored: readonly FileRow[],
-  isAlike: (row: FileRow, other: FileRow) => boolean = () => true,
-): ReadonlyMap<unknown, unknown> {
-  const free = new Map(stored.map((row) => [row.id, row]));
-  const found = new Map<unknown, unknown>();
-  for (const { id } of file) if (free.delete(id)) found.set(id, id);
-  for (const row of file) {
-    if (found.has(row.id) || nameOf(kind, row) === '') continue;
-    const same = [...free.values()].find((other) => nameOf(kind, other) === nameOf(kind, row) && isAlike(row, other));
-    if (same === undefined) continue;
-    free.delete(same.id);
-    found.set(row.id, same.id);
-  }
-  return found;
-}
-
-/** Replaces the file's IDs by those of the event's matching rows, so that a file applied again updates them instead of adding rows. */
-function matchDefinition(file: DefinitionFile, stored: DefinitionFile): DefinitionFile {
-  const groups = matchRows('groups', file.groups, stored.groups);
-  const positions = matchRows('positions', file.positions, stored.positions);
-  const positionsOf = (row: FileRow): readonly unknown[] =>
-    listOf(row['positionIds']).map((id) => positions.get(id) ?? id);
-  // Two candidates with the same name may be different people if they stand for different positions.
-  const candidates = matchRows('candidates', file.candidates, stored.candidates, (row, other) =>
-    positionsOf(row).some((id) => listOf(other['positionIds']).includes(id)),
-  );
-  const sponsors = matchRows('sponsors', file.sponsors, stored.sponsors);
-  const renamed = (row: FileRow, ids: ReadonlyMap<unknown, unknown>): FileRow => ({
-    ...row,
-    id: ids.get(row.id) ?? row.id,
-    ...('groupId' in row ? { groupId: groups.get(row['groupId']) ?? row['groupId'] } : {}),
-  });
-  return {
-    ...file,
-    groups: file.groups.map((row) => renamed(row, groups)),
-    positions: file.positions.map((row) => renamed(row, positions)),
-    candidates: file.candidates.map((row) => ({
-      ...renamed(row, candidates),
-      ...(Array.isArray(row['positionIds']) ? { positionIds: positionsOf(row) } : {}),
-    })),
-    sponsors: file.sponsors.map((row) => renamed(row, sponsors)),
-  };
-}
 
 interface ApplyOptions {
   readonly file: string;
@@ -201,20 +143,20 @@ export async function applyEvent(client: PathClient, options: ApplyOptions): Pro
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: reference } });
   const code = String(file.event['code'] ?? event.code);
   // A draft named by --event keeps its code if the file has none.
-  const matched = matchDefinition({ ...file, event: { ...file.event, code } }, stored);
+  const definition = { ...file, event: { ...file.event, code } };
   const path = { idOrCode: event.id };
   const { data: differences } = await client.put('/voting-events/{idOrCode}/definition', {
     path,
-    body: bodyOf(matched),
+    body: bodyOf(definition),
     query: { dryRun: 'true' },
   });
   if (!Array.isArray(differences)) throw new Error('a dry run answers the differences');
   if (options.dryRun !== true && differences.length > 0)
-    await client.put('/voting-events/{idOrCode}/definition', { path, body: bodyOf(matched) });
+    await client.put('/voting-events/{idOrCode}/definition', { path, body: bodyOf(definition) });
   const { data: now } = await client.get('/voting-events/{idOrCode}', { path });
-  const names = namesOf(stored, matched);
+  const names = namesOf(stored, definition);
   const nameOf = ({ id, kind, before, after }: Difference): string =>
-    kind === 'event' ? titleOf(matched.event) : (names.get(id) ?? titleOf(after ?? before ?? {}));
+    kind === 'event' ? titleOf(definition.event) : (names.get(id) ?? titleOf(after ?? before ?? {}));
   return answerOf({
     options,
     code,

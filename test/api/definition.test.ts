@@ -67,6 +67,31 @@ test('an event made of a file is a draft that opens, and reads as the file with 
   expect(refusalOf(await of(made).put('/definition', file))).toEqual([409, 'not_a_draft']);
 });
 
+test('a file that is sent again with IDs of its own changes nothing, and its voters stay in their groups', async () => {
+  const id = await make();
+  const before = await read(id);
+  const [south] = before.groups;
+  const { id: voter } = await of({ id }).make('/voters', { name: 'V', email: 'v@club.example', groupId: south.id });
+  expect(await put(id, FILE, '?dryRun=true')).toEqual([]);
+  expect(await put(id, FILE)).toEqual(before);
+  // Of two who have one name, each keeps the position that it stands for.
+  const [chair] = FILE.positions;
+  const board = { ...chair, id: 'board', title: 'Board' };
+  const ada = (of: string, ...positionIds: string[]) => ({ id: of, name: 'ADA', positionIds });
+  const two = {
+    ...FILE,
+    positions: [...FILE.positions, board],
+    candidates: [ada('one', 'board'), ada('two', 'chair')],
+  };
+  const [one, other] = (await put(id, two)).candidates;
+  expect([one.id === before.candidates[0].id, other.id]).toEqual([false, before.candidates[0].id]);
+  const swapped = { ...two, candidates: [ada('a', 'chair', 'board'), ada('b', 'chair')] };
+  const after = (await put(id, swapped)).candidates.map(({ id }: { id: string }) => id);
+  expect(after).toEqual([other.id, expect.any(String)]);
+  expect([other.id, one.id]).not.toContain(after[1]);
+  expect((await of({ id }).show(`/voters/${voter}`)).groupId).toBe(south.id);
+});
+
 test('a draft becomes exactly what a file says, and a dry run says how and changes nothing', async () => {
   const id = await make();
   const before = await read(id);

@@ -116,9 +116,9 @@ test('of the requests of an account so many are worked at, without those whose b
       ? open.promise.then(() => query(...given))
       : query(...given);
   vi.spyOn($client, 'query').mockImplementation(ask as typeof $client.query);
-  await other.get(`/voting-events/${mine.id}`);
+  await other.change(`/voting-events/${mine.id}`, { description: 'Whatever it asks for' });
   const reads = Array.from({ length: 20 }, () => busy.get(`/voting-events/${event.id}/groups/grp_none`));
-  // Eight at a time if it were alone: another account has just asked.
+  // Eight at a time if it were alone: another account has just changed something.
   await untilTrue(() => leases.readsAtWork.waiting === 18, 10_000);
   expect(leases.readsAtWork.held).toBe(2);
   expect((await other.get(`/voting-events/${mine.id}`)).status).toBe(200);
@@ -282,7 +282,8 @@ test('a definition at the caps is judged, written, compared and sent in pieces',
   const account = await service.account();
   const file = largest('In pieces');
   const text = JSON.stringify(file);
-  const changed = JSON.stringify({ ...file, event: { ...file.event, title: 'Changed' } });
+  const others = file.candidates.map((one) => ({ ...one, name: `Other ${one.name}` }));
+  const changed = JSON.stringify({ ...file, candidates: others });
   const bounds = { made: 64 * 1024, read: 64 * 1024, rows: 100, bytes: 2 * MIB };
   let most = watchPieces();
   const answers: [number, string][] = [];
