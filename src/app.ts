@@ -71,7 +71,7 @@ export function createApp(
   observe: (request: TraceableRequest) => void,
   authenticator: Authentication = deps.authenticator,
 ): Hono<Env> {
-  const { config } = deps;
+  const { config, presence } = deps;
   const app = new Hono<Env>();
   app.use(deps.loopWatch.middleware);
   app.use(logRequest(deps.log, observe));
@@ -79,7 +79,7 @@ export function createApp(
   app.use('/console/*', guardConsole); // 404
   app.use(findOperation(app, () => operations)); // 404, 400
   app.use(shedLoad(deps.load, authenticator)); // 500
-  app.use(authenticate({ authenticator, rateLimiter, trustProxy: config.trustProxy })); // 401
+  app.use(authenticate({ authenticator, presence, rateLimiter, trustProxy: config.trustProxy })); // 401
   app.use(limitRate(rateLimiter)); // 429
   app.use(admitKeyless((idOrCode) => requireOpenLog(deps, idOrCode))); // 401
   app.use(checkScope); // 403

@@ -16,6 +16,7 @@ import type { Mailer } from '#src/mail/mailer.ts';
 import type { PaymentProviders } from '#src/payments/payment-deps.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
+import type { Presence } from '#src/platform/presence.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import type { Counting } from '#src/results/counting.ts';
@@ -51,6 +52,7 @@ export interface Deps {
   readonly load: Load;
   readonly loopWatch: LoopWatch;
   readonly leases: LeasesByKind;
+  readonly presence: Presence;
   /** Threads for work that would block the event loop: long counts, reports, large bodies. */
   readonly threads: ThreadPool;
   /** Separate threads for the final counts of closing events, so that requests never delay a close. */

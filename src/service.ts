@@ -37,6 +37,7 @@ import { createPaymentProviders } from '#src/payments/payment-deps.ts';
 import { ClockDrift, MINUTE_MS, SECOND_MS, systemClock } from '#src/platform/clock.ts';
 import { createIds } from '#src/platform/ids.ts';
 import { type Log, onAlarm, summariseFault } from '#src/platform/log.ts';
+import { Presence } from '#src/platform/presence.ts';
 import { createSecrets, type SealedPlace } from '#src/platform/secrets.ts';
 import { ThreadPool } from '#src/platform/thread-pool.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
@@ -79,7 +80,13 @@ const PROCESS_ID_BYTES = 16;
 /** Creates everything that requests and jobs use, without starting anything. The database pools connect on first use. */
 export function createDeps(config: Config, databaseUrl: string, log: Log, sandboxUrl?: string): Deps {
   const clock = new DatabaseClock();
-  const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE, mostBeside: MOST_BESIDE });
+  const presence = new Presence();
+  const db = connectDatabase({
+    url: databaseUrl,
+    log,
+    maxConnections: POOL_SIZE,
+    beside: { perAccount: MOST_BESIDE, presence },
+  });
   const { databaseReadUrl: readUrl } = config;
   const reads = connectReads({ url: databaseUrl, log, maxConnections: READS_POOL_SIZE }, readUrl);
   const copy = readUrl === undefined ? db : reads;
@@ -104,7 +111,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const processId = randomBytes(PROCESS_ID_BYTES);
   const checkpoints = new CheckpointMemory(config.dataDir, (note) => openCheckpoint(note, logKey));
   const payments = createPaymentProviders(() => clock.now(), config.providerUrls, sandboxUrl);
-  const leases = createLeases();
+  const leases = createLeases(presence);
   const { secretKeys, ballotKeysDir, ballotKeysCopies, dataDir } = config;
   const forThreads: CountThreadData = {
     databaseUrl,
@@ -135,6 +142,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     load: new Load(() => db.$client.waiting + reads.$client.waiting),
     loopWatch: new LoopWatch(),
     leases,
+    presence,
     threads,
     ids,
     log,

@@ -53,11 +53,11 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1985,
+  platform: 1992,
   'payment-providers': 2045,
   database: 2272,
   'embedded-postgres': 902,
-  http: 4151,
+  http: 4166,
   server: 1063,
   reference: 2836,
   jobs: 538,
@@ -65,7 +65,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 924,
   webhooks: 2338,
   'voting-events': 4918,
-  'ballot-definition': 3569,
+  'ballot-definition': 3637,
   voters: 5329,
   payments: 4011,
   credits: 701,
@@ -77,10 +77,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 985,
   console: 1145,
   demo: 442,
-  commands: 4274,
+  commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_403;
+const LINES_OF_ALL = 64_445;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -3,6 +3,7 @@ import type { SQL } from 'drizzle-orm';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import type { PgTransactionConfig } from 'drizzle-orm/pg-core';
 import type pg from 'pg';
+import type { LeaseLimits } from '#src/platform/leases.ts';
 import type { Log } from '#src/platform/log.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
@@ -21,8 +22,8 @@ export interface ConnectOptions {
   readonly url: string;
   readonly log: Log;
   readonly maxConnections: number;
-  /** How many connections an account may hold while another account asks for some, too; all by default. */
-  readonly mostBeside?: number;
+  /** How many connections an account may hold while another account is present; all by default. */
+  readonly beside?: LeaseLimits['beside'];
   /** Time limit for getting a connection; the limit of a request (`databaseConnectMs`) by default. */
   readonly connectMs?: number;
   /** The set in which the pool keeps its connections. Pools that `setSilent` cuts together share one set. */
@@ -36,7 +37,7 @@ const connectionsOf = new WeakMap<pg.Pool, Set<pg.ClientBase>>();
 
 /** Opens a pool to the server that takes writes. */
 export const connectDatabase = (options: ConnectOptions): Database =>
-  makePool(options, (config) => new FairPool({ ...config, Client: WriterClient }, options.mostBeside));
+  makePool(options, (config) => new FairPool({ ...config, Client: WriterClient }, options.beside));
 
 /** Opens a pool. Every client gets an error listener, because an unhandled error of an idle connection would end the process. */
 export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) => FairPool): Database {

@@ -1,13 +1,12 @@
 import pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
-import { type Lease, Leases } from '#src/platform/leases.ts';
+import { type Lease, type LeaseLimits, Leases } from '#src/platform/leases.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { asker } from '#src/platform/turns.ts';
 import { orLate } from '#src/platform/within.ts';
 
 /** Stands for the account when the process itself asks for a connection. */
 const PROCESS = 'process';
-const STRANGERS = '';
 
 const noConnection = (): Error => new Error('no connection to the database was free in time');
 const silent = (): Error => new Error('the database gives no answer');
@@ -21,13 +20,13 @@ export class FairPool extends pg.Pool {
   readonly #held = new WeakMap<pg.PoolClient, Lease>();
   #isSilent = false;
 
-  /** @param mostBeside how many connections an account may hold while another account asks for some, too; all unless given */
-  constructor(config: pg.PoolConfig, mostBeside = config.max ?? 1) {
+  /** @param beside how many connections an account may hold while another account is present; all unless given */
+  constructor(config: pg.PoolConfig, beside?: LeaseLimits['beside']) {
     super(config);
     const { max = 1, connectionTimeoutMillis = TIME_LIMITS.databaseConnectMs } = config;
     this.#waitMs = connectionTimeoutMillis;
     this.#places = new Leases({
-      ...{ beside: mostBeside, others: [PROCESS, STRANGERS] },
+      ...(beside && { beside }),
       ...{ perAccount: max, inAll: max, maxWaiting: Number.POSITIVE_INFINITY, maxWaitMs: connectionTimeoutMillis },
       refuse: noConnection,
     });

@@ -2,8 +2,9 @@ import type { MiddlewareHandler } from 'hono';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { countedAddress } from '#src/platform/network-address.ts';
+import type { Presence } from '#src/platform/presence.ts';
 import { asker } from '#src/platform/turns.ts';
-import { type Caller, STRANGER } from './caller.ts';
+import { type Caller, isKeyless, STRANGER } from './caller.ts';
 import type { Env } from './env.ts';
 import { OPEN_REQUESTS_PER_MINUTE, type RateLimiter, tooManyRequests } from './rate-limit.ts';
 import { valuesOf } from './request-headers.ts';
@@ -87,6 +88,7 @@ export class WrongKeys {
 interface AuthenticationOptions {
   readonly rateLimiter: RateLimiter;
   readonly authenticator: Authentication;
+  readonly presence: Presence;
   /** How many hops of `X-Forwarded-For` to trust. */
   readonly trustProxy: number;
 }
@@ -109,6 +111,7 @@ const NOBODY: Caller = {
 /** Identifies the caller; `admitKeyless` decides later on requests without a key. @throws ApiError 401, 429 after many wrong keys */
 export function authenticate({
   authenticator,
+  presence,
   rateLimiter,
   trustProxy,
 }: AuthenticationOptions): MiddlewareHandler<Env> {
@@ -132,6 +135,7 @@ export function authenticate({
     c.set('caller', caller);
     const life = c.get('life');
     life.isOf(caller.accountId);
+    if (!isKeyless(caller)) presence.note(caller.accountId);
     await asker.run({ account: caller.accountId, life }, next);
   };
 }

@@ -1,5 +1,6 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Lease, Leases } from '#src/platform/leases.ts';
+import type { Presence } from '#src/platform/presence.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { isKeyless } from './caller.ts';
 import type { RequestContext } from './env.ts';
@@ -16,10 +17,20 @@ const limited = (limits: Omit<ConstructorParameters<typeof Leases>[0], 'refuse'>
   new Leases({ ...limits, refuse: (whose) => refuse(whose === 'account' ? 'too_many_at_once' : 'overloaded') });
 
 /** Limits on work that is under way at the same time, per account and for all accounts. */
-export const createLeases = () => ({
+export const createLeases = (presence: Presence) => ({
   /** Reads, and requests for voters, that the event loop works at: while one account sends hundreds, each step of another waits for these few. */
-  readsAtWork: limited({ perAccount: 8, beside: 2, maxWaiting: 1_000, maxWaitMs: WORK_WAIT_MS }),
-  othersAtWork: limited({ perAccount: 32, beside: 4, maxWaiting: 1_000, maxWaitMs: WORK_WAIT_MS }),
+  readsAtWork: limited({
+    perAccount: 8,
+    beside: { perAccount: 2, presence },
+    maxWaiting: 1_000,
+    maxWaitMs: WORK_WAIT_MS,
+  }),
+  othersAtWork: limited({
+    perAccount: 32,
+    beside: { perAccount: 4, presence },
+    maxWaiting: 1_000,
+    maxWaitMs: WORK_WAIT_MS,
+  }),
   /** Requests without a key, by address. */
   strangersAtWork: limited({ perAccount: 4, inAll: 16, maxWaiting: 100 }),
   /** Searches, files, statistics and long lists. */

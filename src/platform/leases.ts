@@ -1,4 +1,4 @@
-import { monotonicMs } from './clock.ts';
+import type { Presence } from './presence.ts';
 import { Turns } from './turns.ts';
 
 /** The share of a limited resource that one account holds. `end` gives it back; a second `end` does nothing. */
@@ -6,12 +6,10 @@ export interface Lease {
   end(): void;
 }
 
-interface LeaseLimits {
+export interface LeaseLimits {
   readonly perAccount: number;
-  /** The limit instead of `perAccount` while another account takes places, too. */
-  readonly beside?: number;
-  /** Names that are no accounts: `beside` neither holds for them nor because of them. */
-  readonly others?: readonly string[];
+  /** The limit instead of `perAccount` while another account is present. */
+  readonly beside?: { readonly perAccount: number; readonly presence: Presence };
   /** How much all accounts may hold together; the waiting account whose last turn is longest ago is next. */
   readonly inAll?: number;
   /** Maximum number of waiting requests of one account; further requests are refused at once, to save memory. */
@@ -28,15 +26,6 @@ interface Account {
 }
 
 const USUAL_WAIT_MS = 2_000;
-/** How long an account counts as one that takes places, after it has taken one. */
-const BESIDE_MS = 10_000;
-
-interface Taker {
-  readonly account: string;
-  readonly atMs: number;
-}
-
-const NOBODY: Taker = { account: '', atMs: Number.NEGATIVE_INFINITY };
 
 /** Limits work in progress, counted in places or in bytes, per account and for all accounts. Waiting accounts take turns. */
 export class Leases {
@@ -45,9 +34,6 @@ export class Leases {
   readonly #accounts = new Map<string, Account>();
   readonly #turns = new Turns();
   #held = 0;
-  /** The account that took a place last, and the last of another account. */
-  #latest = NOBODY;
-  #other = NOBODY;
   /** Callbacks that refuse the waiting requests. */
   readonly #refusals = new Set<() => void>();
 
@@ -111,15 +97,9 @@ export class Leases {
     };
   }
 
-  #isAccount(name: string): boolean {
-    return this.#limits.others?.includes(name) !== true;
-  }
-
   #mostOf(account: string): number {
-    const { perAccount, beside = perAccount } = this.#limits;
-    if (!this.#isAccount(account)) return perAccount;
-    const { atMs } = this.#latest.account === account ? this.#other : this.#latest;
-    return monotonicMs() - atMs < BESIDE_MS ? beside : perAccount;
+    const { perAccount, beside } = this.#limits;
+    return beside?.presence.isShared(account) === true ? beside.perAccount : perAccount;
   }
 
   #hasRoom(account: string, { held }: Account, amount: number): boolean {
@@ -130,9 +110,6 @@ export class Leases {
     own.held += amount;
     this.#held += amount;
     this.#turns.took(account);
-    if (!this.#isAccount(account)) return;
-    if (this.#latest.account !== account) this.#other = this.#latest;
-    this.#latest = { account, atMs: monotonicMs() };
   }
 
   #forget(account: string, { held, waiting }: Account): void {

@@ -6,6 +6,7 @@ import { type Authentication, addressOf, authenticate } from '#src/http/authenti
 import { exchangeRateLimits, RateLimiter } from '#src/http/rate-limit.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
+import { Presence } from '#src/platform/presence.ts';
 import { eventually, untilTrue, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
@@ -43,7 +44,12 @@ describe('keys that nobody has', () => {
       get: () => ({ scope: 'read' }),
       set: () => undefined,
     } as unknown as Parameters<ReturnType<typeof authenticate>>[0];
-    const ask = authenticate({ rateLimiter: new RateLimiter(), authenticator, trustProxy: 0 });
+    const ask = authenticate({
+      rateLimiter: new RateLimiter(),
+      presence: new Presence(),
+      authenticator,
+      trustProxy: 0,
+    });
     const refused = Array.from({ length: 200 }, () => ask(context, async () => undefined).catch(({ code }) => code));
     // Thirty failures, and a few more that a new right key may need.
     expect(asked).toBeGreaterThanOrEqual(30);

@@ -350,8 +350,17 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       'unit/platform/leases.test.ts',
       'are fewer while another',
       'an account holds as much beside others as alone',
-      'return monotonicMs() - atMs < BESIDE_MS ? beside : perAccount;',
+      'return beside?.presence.isShared(account) === true ? beside.perAccount : perAccount;',
       'return perAccount;',
+    ],
+  ],
+  'platform/presence.ts': [
+    [
+      'unit/platform/leases.test.ts',
+      'are fewer while another',
+      'an account that sends nothing any more is present for ever',
+      'if (atMs > since) return;',
+      'if (atMs > 0) return;',
     ],
   ],
   'ballots/cast-ballot.ts': [

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import { FairPool } from '#src/database/fair-pool.ts';
+import type { LeaseLimits } from '#src/platform/leases.ts';
+import { Presence } from '#src/platform/presence.ts';
 import { asker } from '#src/platform/turns.ts';
 import { useDatabase } from '#test/harness/use.ts';
 
 const database = await useDatabase();
 
-const open = (connectionTimeoutMillis: number, max = 2, mostBeside = max) =>
-  new FairPool({ connectionString: database.url, max, connectionTimeoutMillis }, mostBeside);
+const open = (connectionTimeoutMillis: number, max = 2, beside?: LeaseLimits['beside']) =>
+  new FairPool({ connectionString: database.url, max, connectionTimeoutMillis }, beside);
 const sleep = (pool: FairPool, account: string) => asker.run({ account }, () => pool.query('SELECT pg_sleep(0.02)'));
 
 test('an account waits for one connection, however many wait for another account', async () => {
@@ -23,8 +25,10 @@ test('an account waits for one connection, however many wait for another account
   await pool.end();
 });
 
-test('an account has a third of the connections while another asks for some, and all of them alone', async () => {
-  const pool = open(10_000, 6, 2);
+test('an account has a third of the connections while another is present, and all of them alone', async () => {
+  const presence = new Presence();
+  const pool = open(10_000, 6, { perAccount: 2, presence });
+  presence.note('flood');
   let [running, most] = [0, 0];
   const work = async (): Promise<void> => {
     const client = await asker.run({ account: 'flood' }, () => pool.connect());
@@ -35,11 +39,9 @@ test('an account has a third of the connections while another asks for some, and
     client.release();
   };
   const flood = () => Promise.all(Array.from({ length: 30 }, work));
-  // The process itself, and strangers, are no other account.
-  for (const account of ['process', '']) await sleep(pool, account);
   await flood();
   expect(most).toBe(6);
-  await sleep(pool, 'other');
+  presence.note('other');
   most = 0;
   await flood();
   expect(most).toBe(2);

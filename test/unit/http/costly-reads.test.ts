@@ -5,6 +5,7 @@ import { ok } from '#src/http/answer.ts';
 import type { RequestContext } from '#src/http/env.ts';
 import { createLeases, RequestLife } from '#src/http/request-life.ts';
 import { costly } from '#src/http/send.ts';
+import { Presence } from '#src/platform/presence.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -14,7 +15,7 @@ function ask() {
   const outgoing = Object.assign(new EventEmitter(), { destroyed: false });
   const bindings = { incoming: { socket: { destroyed: false } }, outgoing };
   const life = new RequestLife(bindings as unknown as HttpBindings);
-  const leases = createLeases();
+  const leases = createLeases(new Presence());
   const load = { pressure: () => ({ waiting: 0, underWay: 0, delayMs: 0 }) };
   const known: Record<string, unknown> = { life, headers: {}, operation: { path: '/' }, service: { leases, load } };
   const get = (name: string) => known[name];

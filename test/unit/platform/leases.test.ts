@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Leases } from '#src/platform/leases.ts';
+import { Presence } from '#src/platform/presence.ts';
 
 const refuse = (whose: string) => new Error(whose);
 
@@ -31,12 +32,16 @@ describe('leases', () => {
     expect(leases.held).toBe(6);
   });
 
-  test('of an account are fewer while another account takes some, too', async () => {
+  test('of an account are fewer while another account is present, whatever that one asks for', async () => {
     vi.useFakeTimers();
     try {
-      const leases = new Leases({ perAccount: 4, beside: 2, maxWaiting: 4, refuse });
+      const presence = new Presence();
+      const leases = new Leases({ perAccount: 4, beside: { perAccount: 2, presence }, maxWaiting: 4, refuse });
+      presence.note('flood');
       const held = await Promise.all([1, 2, 3, 4].map(() => leases.take('flood')));
-      (await leases.take('other')).end();
+      presence.note('other');
+      // What is no account is never present, and holds as much as ever.
+      for (const lease of await Promise.all([1, 2, 3, 4].map(() => leases.take('process')))) lease.end();
       // What it holds by then stays its own; of what it gives back it gets two again.
       const waiting = leases.take('flood');
       for (const lease of held.splice(0, 2)) lease.end();
@@ -44,7 +49,10 @@ describe('leases', () => {
       held.shift()?.end();
       await waiting;
       expect([leases.held, leases.takeNow('flood')]).toEqual([2, undefined]);
-      await vi.advanceTimersByTimeAsync(10_000);
+      await vi.advanceTimersByTimeAsync(9_000);
+      presence.note('flood');
+      expect(leases.takeNow('flood')).toBeUndefined();
+      await vi.advanceTimersByTimeAsync(1_000);
       expect(leases.takeNow('flood')).toBeDefined();
     } finally {
       vi.useRealTimers();
