@@ -156,11 +156,16 @@ async function parseShort(
   return bounds.schema === undefined ? json : { ...json, ...digestOf(json) };
 }
 
-/** Reads the body of a request without a key. @throws ApiError 422 past the bound; 429 if its address has too many bytes under way */
+/**
+ * Reads the body of a request without a key, and waits for a place of its address among the requests that are worked at.
+ * @throws ApiError 422 past the bound; 429 if its address has too many bytes under way, or no place becomes free in time
+ */
 export async function readStrangersBody(c: RequestContext): Promise<Uint8Array> {
   const { incoming } = c.env;
   const announced = Math.min(Number(incoming.headers['content-length'] ?? USUAL_BOUNDS.bytes), USUAL_BOUNDS.bytes);
   const address = c.get('known').address ?? '';
   if (announced > FREE_BYTES) await c.get('life').take(c.get('service').leases.strangersBytes, address, announced);
-  return c.get('life').rest(readRequestBody(incoming));
+  const bytes = await c.get('life').rest(readRequestBody(incoming));
+  await beginWork(c);
+  return bytes;
 }

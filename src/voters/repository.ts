@@ -176,6 +176,13 @@ export async function hasBallot(tx: Transaction, eventId: string, voterIds: read
   return isTrue(tx, found);
 }
 
+/** Whether the voter has cast a ballot that waits for its confirm. Call with the event locked. */
+export const hasPendingBallot = (tx: Transaction, eventId: string, voterId: string): Promise<boolean> =>
+  isTrue(
+    tx,
+    sql`SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId} AND participant = ${voterId})`,
+  );
+
 /** Removes up to `maxRows` voters whose deletion was queued, and their keys. Idempotent. @returns how many */
 export async function removeDeletedVoters(tx: Transaction, eventId: string, maxRows: number): Promise<number> {
   // Waits for a job that may be rewriting the roll: the DELETE by ctid would miss rewritten rows.

@@ -18,7 +18,7 @@ import { type LifeAction, requirePhase } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges, findEventById, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
-import { findVoter, hasBallot, storeVoter } from './repository.ts';
+import { findVoter, hasBallot, hasPendingBallot, storeVoter } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
 import { requireCountableWeight, takeRoomForVoters, type VoterDeps } from './take-rows.ts';
 import { shownStatusOf, type updateVoterBody, type Voter, viewVoter } from './voter.ts';
@@ -67,7 +67,10 @@ export const judgeChangeParts =
   ({ event, row }, sent, isFaulty) =>
     changeIssues(db, event, row, changedOf(sent, row), isFaulty);
 
-/** @throws ApiError 409 `event_closed`, `results_final`; `event_has_ballots`: a cast fixes weight and group, a confirm the status too */
+/**
+ * @throws ApiError 409 `event_closed`, `results_final`; `event_has_ballots`: a cast fixes weight and group, a confirm the status too, and
+ * after the close a ballot that waits for its confirm fixes the identity
+ */
 async function guardVoter(tx: Transaction, event: LockedEvent, before: Voter, changed: Changed): Promise<void> {
   const guard = (action: LifeAction, voted: () => Promise<boolean>) =>
     requirePhase(action, event, event.lockedAt, voted);
@@ -75,7 +78,7 @@ async function guardVoter(tx: Transaction, event: LockedEvent, before: Voter, ch
     await guard('change_standing', () => hasBallot(tx, event.id, [before.id]));
   if (changed.status !== undefined) await guard('change_standing', async () => before.hasVoted);
   if (changed.email !== undefined || changed.voterId !== undefined)
-    await guard('change_identity', async () => before.hasVoted);
+    await guard('change_identity', () => hasPendingBallot(tx, event.id, before.id));
 }
 
 /** Whether a change ends the voter's keys: a new identity or a rejection does (completions 4.5). */

@@ -208,6 +208,21 @@ test('an address without a key has so many bytes under way', async () => {
   await untilTrue(() => service.deps.leases.strangersBytes.held === 0);
 });
 
+test('messages without a key wait for one of four places of their address, and are no load meanwhile', async () => {
+  const { leases, load, db } = service.deps;
+  const open = Promise.withResolvers<void>();
+  const query = db.$client.query.bind(db.$client) as (...given: unknown[]) => Promise<unknown>;
+  const late = (...given: unknown[]) => open.promise.then(() => query(...given));
+  vi.spyOn(db.$client, 'query').mockImplementation(late as typeof db.$client.query);
+  const send = () => service.call('POST', '/provider-webhooks/provider_a/biz_none', { type: 'forged' });
+  const sent = Array.from({ length: 40 }, send);
+  await untilTrue(() => leases.strangersAtWork.waiting === 36);
+  expect([leases.strangersAtWork.held, load.pressure().underWay]).toEqual([4, 4]);
+  open.resolve();
+  expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 404));
+  expect(leases.strangersAtWork.held).toBe(0);
+});
+
 test('the changes of others hold few connections, and an account that comes is next', async () => {
   const { leases } = service.deps;
   const names = Array.from({ length: 9 }, (_, n) => `other-${n}`);

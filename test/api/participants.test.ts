@@ -164,6 +164,23 @@ describe('a voter of an election', () => {
     expect(await check(voter.event, { voterKey: voter.voterKey, email })).toEqual(shown);
   });
 
+  test('loses no ballot that waits at the close to a correction of their address or ID', async () => {
+    const voter = await voterOf();
+    const correct = (change: object) => account.patch(voter.path, change);
+    // While the event is open, they cast again with a new key.
+    const dropped = await cast(voter);
+    demand(await correct({ voterId: 'M-2' }), 200);
+    const confirm = (confirmationCode: string) => vote(voter.event, 'ballot/confirm', { confirmationCode });
+    expect((await confirm(dropped)).status).toBe(404);
+    const voterKey = await giveVoterKey(service, voter.event.id, voter.id);
+    const confirmationCode = await cast({ ...voter, voterKey });
+    await account.change(`/voting-events/${voter.event.id}`, { status: 'closed' });
+    for (const change of [{ email: 'corrected@club.example' }, { voterId: 'M-3' }])
+      expect(refusalOf(await correct(change))).toEqual([409, 'event_has_ballots']);
+    expect((await confirm(confirmationCode)).status).toBe(200);
+    expect((await correct({ voterId: 'M-3' })).status).toBe(200);
+  });
+
   test('keeps every key that was mailed until the event closes', async () => {
     const voter = await voterOf();
     for (let index = 0; index < 4; index += 1)

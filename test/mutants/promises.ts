@@ -345,6 +345,40 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       "'refunded', {})",
     ],
   ],
+  'http/read-body.ts': [
+    [
+      'api/examples.test.ts',
+      'in a place of their account',
+      'requests with a body are worked at however many there are',
+      "    if (scope !== 'write') await beginWork(c);\n",
+      '',
+    ],
+    [
+      'api/neighbours.test.ts',
+      'wait for one of four places',
+      'messages without a key are worked at however many there are',
+      '  await beginWork(c);\n  return bytes;',
+      '  return bytes;',
+    ],
+  ],
+  'voters/update-voter.ts': [
+    [
+      'api/participants.test.ts',
+      'loses no ballot that waits at the close',
+      'a correction drops a ballot that nobody can cast again',
+      '() => hasPendingBallot(tx, event.id, before.id)',
+      'async () => false',
+    ],
+  ],
+  'ballot-definition/replace-definition.ts': [
+    [
+      'api/definition.test.ts',
+      'with IDs of its own changes nothing',
+      'rows are the same by their IDs alone',
+      'if (others.length === 0) return ids;',
+      'return ids;',
+    ],
+  ],
   'platform/leases.ts': [
     [
       'unit/platform/leases.test.ts',
