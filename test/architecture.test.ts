@@ -57,7 +57,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2045,
   database: 2272,
   'embedded-postgres': 902,
-  http: 4166,
+  http: 4171,
   server: 1063,
   reference: 2836,
   jobs: 538,
@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2338,
   'voting-events': 4918,
   'ballot-definition': 3637,
-  voters: 5329,
+  voters: 5339,
   payments: 4011,
   credits: 701,
   ballots: 3174,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_445;
+const LINES_OF_ALL = 64_460;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -171,7 +171,7 @@ export const LIFE = {
   mail_voters: row('mails_early', 'mails_early', 'yes', 'event_closed', 'yes', 'event_closed', 'event_closed'),
   /** A voter's status, weight or group; `event_has_ballots` for a voter who voted. */
   change_standing: row(UNLESS, UNLESS, UNLESS, 'event_closed', UNLESS, 'event_closed', 'event_closed'),
-  /** A voter's e-mail address or voter ID. It drops a ballot that waits for its confirm: after the close, nobody could cast it again. */
+  /** A voter's e-mail address or voter ID. The change drops a ballot that waits for its confirm, and the voter can cast again only before the close. */
   change_identity: row('yes', 'yes', 'yes', 'results_final', 'yes', UNLESS, 'results_final'),
   /** Before the end, takes the voter off the roll; afterwards, erases the personal data and keeps every figure. */
   delete_voter: row(UNLESS, UNLESS, UNLESS, 'event_closed', UNLESS, 'event_closed', 'yes'),
