@@ -64,7 +64,7 @@ interface LettersLeaf extends LeafOf<'letters'> {
 
 /** A change of the configuration or of the end after the opening; `seq` counts these leaves from 1. */
 interface ConfigLeaf extends LeafOf<'config'>, Configured {
-  /** Ballots confirmed before the change, logged or queued. */
+  /** Ballots confirmed before this leaf, logged or queued; 0 for a change before the first ballot of what that ballot freezes. */
   readonly confirmed: number;
   readonly seq: number;
   /** Number of forged queue rows that an operator dropped; only present in the `config` leaf that records the drop. */

@@ -54,13 +54,13 @@ export async function recordConfiguration(
   const at = await readNow(tx);
   const { definitionVersion } = event;
   const changed = { ...head, configHash: config, definitionVersion, confirmedAtChange: null, end };
-  // Count the ballots confirmed when the change was made, not those confirmed by now: before the first ballot, every change is allowed.
-  const present = head.confirmedAtChange ?? head.ballots + (await countQueue(tx, event.id));
-  const confirmed = Math.max(head.confirmed, present);
+  let confirmed = Math.max(head.confirmed, head.ballots + (await countQueue(tx, event.id)));
   const logged = isFirst ? '' : await readLoggedHash(tx, event.id);
   if (logged !== config) {
     const fault = isFirst || confirmed === 0 ? undefined : await findFrozenChange(tx, event.id, logged, parts);
-    if (fault !== undefined) throw logChanged(head, fault);
+    // What the first ballot freezes was changed before it, or was changed by SQL: the ballots count that were confirmed at the change.
+    if (fault !== undefined) confirmed = Math.max(head.confirmed, head.confirmedAtChange ?? confirmed);
+    if (fault !== undefined && confirmed > 0) throw logChanged(head, fault);
     await recordParts(tx, event.id, head.frontier.size, parts);
   }
   if (!isFirst && logged === config && head.end === end) return changed;
