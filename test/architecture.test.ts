@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2338,
   'voting-events': 4918,
   'ballot-definition': 3637,
-  voters: 5339,
+  voters: 5346,
   payments: 4011,
   credits: 701,
   ballots: 3174,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_460;
+const LINES_OF_ALL = 64_467;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -46,12 +46,13 @@ async function notifyVoters(
   if (event.type === 'poll') throw refuse('poll_without_keys');
   const nowMs = deps.clock.now();
   requireMailable(event, nowMs, beforeOpening === true);
-  const { total, due } = await countAudience(tx, event.id, audience, kind);
+  const rehearsal = event.rehearsalSince !== null;
+  const { total, due } = await countAudience(tx, event.id, audience, { kind, rehearsal });
   // IDs sort by creation: voters added later have greater IDs and are not in the audience.
   const listUntil = deps.ids.sortable('vtr');
   const id = deps.ids.sortable('ntf');
   const row = { votingEventId: event.id, id, kind, audience, total, listUntil };
-  await tx.insert(notifications).values({ ...row, rehearsal: event.rehearsalSince !== null, createdAt: nowMs });
+  await tx.insert(notifications).values({ ...row, rehearsal, createdAt: nowMs });
   await enqueue<ListNotified>(tx, LIST_NOTIFIED, { eventId: event.id, notificationId: id }, { key: id });
   await recordChange(tx, deps, changeBy(organizer, 'voters.notified', id, { after: { audience, kind, total } }));
   return { id, queued: due };

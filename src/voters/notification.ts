@@ -145,21 +145,26 @@ function inAudience(audience: Audience) {
       WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)`;
 }
 
-const isPausing = (kind: NotificationKind) => sql`EXISTS (SELECT 1 FROM notified_voters n
-  WHERE n.voting_event_id = v.voting_event_id AND n.voter_id = v.id AND n.kind = ${kind}
-    AND n.notified_at > now_ms() - ${pauseMs(kind)}::bigint)`;
+type Mailing = Pick<Notification, 'kind' | 'rehearsal'>;
+
+/** The kind under which a mail is noted in `notified_voters`. Mails of a rehearsal count apart (completions 10.5). */
+const notedAs = ({ kind, rehearsal }: Mailing) => (rehearsal ? (`rehearsal ${kind}` as const) : kind);
+
+const isPausing = (mailing: Mailing) => sql`EXISTS (SELECT 1 FROM notified_voters n
+  WHERE n.voting_event_id = v.voting_event_id AND n.voter_id = v.id AND n.kind = ${notedAs(mailing)}
+    AND n.notified_at > now_ms() - ${pauseMs(mailing.kind)}::bigint)`;
 
 /** Counts the voters of an audience. @returns `due` leaves out the voters who recently got a mail of this kind */
 export async function countAudience(
   tx: Transaction,
   eventId: string,
   audience: Audience,
-  kind: NotificationKind,
+  mailing: Mailing,
 ): Promise<{ readonly total: number; readonly due: number }> {
   const { rows } = await tx.execute<{ total: number; due: number; is_large: boolean; roll: number }>(sql`
     WITH roll AS (SELECT v.* FROM voters v WHERE v.voting_event_id = ${eventId} LIMIT ${COUNTED_EXACTLY + 1})
     SELECT count(*) FILTER (WHERE ${inAudience(audience)})::int AS total,
-      count(*) FILTER (WHERE ${inAudience(audience)} AND NOT ${isPausing(kind)})::int AS due,
+      count(*) FILTER (WHERE ${inAudience(audience)} AND NOT ${isPausing(mailing)})::int AS due,
       count(*) > ${COUNTED_EXACTLY} AS is_large,
       (SELECT p.total::int FROM voter_places(${eventId}) AS p) AS roll
     FROM roll v`);
@@ -220,6 +225,7 @@ export async function listNextVoters(
   limit: number,
 ): Promise<{ readonly voterIds: readonly string[]; readonly isLast: boolean }> {
   const { votingEventId, id, kind, audience, listedTo, listUntil } = notification;
+  const noted = notedAs(notification);
   const { rows } = await tx.execute<{
     last: string | null;
     looked: number;
@@ -234,10 +240,10 @@ export async function listNextVoters(
       SELECT v.id FROM page v WHERE ${inAudience(audience)}
     ), paused AS (
       SELECT max(n.notified_at) + ${pauseMs(kind)}::bigint AS until FROM notified_voters n JOIN wanted w ON w.id = n.voter_id
-      WHERE n.voting_event_id = ${votingEventId} AND n.kind = ${kind} AND n.notified_at > now_ms() - ${pauseMs(kind)}::bigint
+      WHERE n.voting_event_id = ${votingEventId} AND n.kind = ${noted} AND n.notified_at > now_ms() - ${pauseMs(kind)}::bigint
     ), claimed AS (
       INSERT INTO notified_voters AS n (voting_event_id, voter_id, kind, notified_at)
-      SELECT ${votingEventId}, w.id, ${kind}, now_ms() FROM wanted w ORDER BY w.id
+      SELECT ${votingEventId}, w.id, ${noted}, now_ms() FROM wanted w ORDER BY w.id
       ON CONFLICT (voting_event_id, voter_id, kind) DO UPDATE SET notified_at = excluded.notified_at
       WHERE n.notified_at <= now_ms() - ${pauseMs(kind)}::bigint
       RETURNING voter_id
@@ -281,7 +287,7 @@ export async function endMail(
   end: MailEnd,
   forget: boolean,
 ): Promise<void> {
-  const { votingEventId, id, kind } = notification;
+  const { votingEventId, id } = notification;
   const ended = await tx
     .delete(notificationMails)
     .where(mailOf(votingEventId, id, voterId))
@@ -294,7 +300,7 @@ export async function endMail(
         and(
           eq(notifiedVoters.votingEventId, votingEventId),
           eq(notifiedVoters.voterId, voterId),
-          eq(notifiedVoters.kind, kind),
+          eq(notifiedVoters.kind, notedAs(notification)),
         ),
       );
   const tries = end === 'sent' ? { refusedTries: 0 } : end === 'failed' ? { refusedTries: ONE_MORE_TRY } : {};

@@ -168,7 +168,7 @@ export const notifiedVoters = pgTable(
   {
     votingEventId: text('voting_event_id').notNull(),
     voterId: text('voter_id').notNull(),
-    kind: text().$type<NotificationKind>().notNull(),
+    kind: text().$type<NotificationKind | `rehearsal ${NotificationKind}`>().notNull(),
     notifiedAt: timeMs('notified_at').notNull(),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.kind] })],

@@ -52,7 +52,7 @@ BEGIN
     ('letter_runs', 'r.rehearsal'),
     ('notification_mails', 'r.notification_id IN (SELECT n.id FROM notifications n WHERE n.voting_event_id = $1 AND n.rehearsal)'),
     ('notifications', 'r.rehearsal'),
-    ('notified_voters', 'r.notified_at >= $3'),
+    ('notified_voters', 'starts_with(r.kind, ''rehearsal '')'),
     -- Audit entries about voters, candidates and payments that are deleted below.
     ('audit_entries', 'r.resource IN (SELECT v.id FROM voters v WHERE v.voting_event_id = $1 AND v.before_rehearsal ? ''new''
       UNION ALL SELECT c.id FROM candidates c WHERE c.voting_event_id = $1 AND c.rehearsal
@@ -61,7 +61,7 @@ BEGIN
   ) AS s (rows_of, condition) LOOP
     EXECUTE format('DELETE FROM %1$I WHERE voting_event_id = $1 AND ctid = ANY (ARRAY(
       SELECT r.ctid FROM %1$I r WHERE r.voting_event_id = $1 AND %2$s LIMIT $2))', step.rows_of, step.condition)
-    USING p_event, p_limit - changed, e.rehearsal_since;
+    USING p_event, p_limit - changed;
     GET DIAGNOSTICS gone = ROW_COUNT;
     IF step.rows_of = 'ballot_queue' THEN confirmed := confirmed + gone; END IF;
     changed := changed + gone;

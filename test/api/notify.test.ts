@@ -314,6 +314,27 @@ describe('the routes of mails to many voters', () => {
     demand(await of(event).post(`/voters/${voterId}/voter-key`, { beforeOpening: true }), 202);
   });
 
+  test('of a rehearsal are paused by each other alone, and pause none of the election', async () => {
+    const event = await create({}, false);
+    await addVoters(event, addresses(event, 'a'));
+    await of(event).change('', { startsAt: Date.now() + HOUR_MS });
+    const notify = async (): Promise<number> => {
+      const body = { audience: 'all', kind: 'key', beforeOpening: true };
+      const { id, queued } = demand(await of(event).post('/voters/notify', body), 202);
+      const ended = await eventually(async () => {
+        const run = await of(event).show(`/notifications/${id}`);
+        return run.finishedAt === null ? undefined : run;
+      });
+      expect([ended.sent, ended.skipped]).toEqual([queued, 1 - queued]);
+      return queued;
+    };
+    expect([await notify(), await notify()]).toEqual([1, 0]);
+    await of(event).change('', { status: 'rehearsal' });
+    expect([await notify(), await notify()]).toEqual([1, 0]);
+    await of(event).change('', { status: 'open' });
+    expect(await notify()).toBe(0);
+  });
+
   test('give a repeat under one Idempotency-Key the first answer, and mail once', async () => {
     const event = await create();
     await addVoters(event, addresses(event, 'a'));
