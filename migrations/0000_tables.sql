@@ -869,6 +869,8 @@ CREATE TABLE jobs (
   key text UNIQUE,
   -- IDs only: a secret would stand here in the clear.
   payload json NOT NULL,
+  -- The account whose request enqueued it; empty for the service itself.
+  account text NOT NULL DEFAULT '',
   -- Runs when nothing else of its group is due.
   last boolean NOT NULL,
   run_at bigint NOT NULL,

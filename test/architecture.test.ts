@@ -60,13 +60,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   http: 4171,
   server: 1063,
   reference: 2836,
-  jobs: 538,
+  jobs: 564,
   mail: 563,
   accounts: 924,
   webhooks: 2338,
   'voting-events': 4918,
   'ballot-definition': 3637,
-  voters: 5346,
+  voters: 5361,
   payments: 4011,
   credits: 701,
   ballots: 3174,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_467;
+const LINES_OF_ALL = 64_508;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -1,15 +1,15 @@
 -- Enqueues a job in the caller's transaction. A job with the same key is replaced if it is not running; a running job keeps its row, but
 -- loses its key and is not retried.
 CREATE OR REPLACE FUNCTION add_job(p_name text, p_payload json DEFAULT '{}', p_run_at bigint DEFAULT NULL, p_max_attempts integer DEFAULT 25,
-  p_key text DEFAULT NULL, p_last boolean DEFAULT false) RETURNS void LANGUAGE plpgsql AS $$
+  p_key text DEFAULT NULL, p_last boolean DEFAULT false, p_account text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   at bigint := now_ms();
 BEGIN
   LOOP
-    INSERT INTO jobs AS j (name, key, payload, last, run_at, max_attempts, created_at)
-    VALUES (p_name, p_key, p_payload, p_last, coalesce(p_run_at, at), p_max_attempts, at)
-    ON CONFLICT (key) DO UPDATE SET name = excluded.name, payload = excluded.payload, last = excluded.last, run_at = excluded.run_at,
-      max_attempts = excluded.max_attempts, attempts = 0, last_error = NULL
+    INSERT INTO jobs AS j (name, key, payload, account, last, run_at, max_attempts, created_at)
+    VALUES (p_name, p_key, p_payload, p_account, p_last, coalesce(p_run_at, at), p_max_attempts, at)
+    ON CONFLICT (key) DO UPDATE SET name = excluded.name, payload = excluded.payload, account = excluded.account, last = excluded.last,
+      run_at = excluded.run_at, max_attempts = excluded.max_attempts, attempts = 0, last_error = NULL
       WHERE j.held_by IS NULL;
     EXIT WHEN FOUND;
     UPDATE jobs SET key = NULL, max_attempts = attempts WHERE key = p_key AND held_by IS NOT NULL;
@@ -21,29 +21,39 @@ END $$;
 -- Claims due jobs for a runner: for each group no more than its free places (p_places). Reads up to that many jobs of each name by the
 -- index, so that a long queue of one group does not slow down another. No job after p_until, the time of the runner's machine, is due: if
 -- the server's clock jumps ahead, jobs planned for later must not all run at once.
-CREATE OR REPLACE FUNCTION take_jobs(p_runner text, p_names text[], p_groups text[], p_places integer[], p_until bigint)
-RETURNS TABLE (id bigint, name text, key text, payload json, attempts integer, max_attempts integer, created_at bigint, taken_at bigint)
+-- In the group p_shared accounts take turns: p_accounts has one entry for each job of the group that the runner already runs. An account
+-- with fewer jobs is next, and none has more than p_most, so that a place is left whatever the jobs of one account wait for.
+CREATE OR REPLACE FUNCTION take_jobs(p_runner text, p_names text[], p_groups text[], p_places integer[], p_until bigint,
+  p_shared text DEFAULT NULL, p_accounts text[] DEFAULT '{}', p_most integer DEFAULT NULL)
+RETURNS TABLE (id bigint, name text, key text, payload json, account text, attempts integer, max_attempts integer, created_at bigint,
+  taken_at bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   -- Read once into a variable, because a volatile function cannot bound an index scan.
   at bigint := least(now_ms(), p_until);
 BEGIN
-  RETURN QUERY WITH due AS MATERIALIZED (
-    SELECT d.id, w.places, row_number() OVER (PARTITION BY w.job_group ORDER BY o.last, d.run_at, d.id) AS place
+  RETURN QUERY WITH waiting AS MATERIALIZED (
+    SELECT d.id, d.run_at, o.last, w.job_group, w.places, CASE WHEN w.job_group = p_shared THEN
+      row_number() OVER (PARTITION BY w.job_group, d.account ORDER BY o.last, d.run_at, d.id)
+        + (SELECT count(*) FROM unnest(p_accounts) AS a WHERE a = d.account) END AS turn
     FROM unnest(p_names, p_groups, p_places) AS w (name, job_group, places)
     CROSS JOIN (VALUES (false), (true)) AS o (last)
     CROSS JOIN LATERAL (
-      SELECT j.id, j.run_at FROM jobs j
+      SELECT j.id, j.run_at, j.account FROM jobs j
       WHERE j.name = w.name AND j.last = o.last AND j.held_by IS NULL AND j.attempts < j.max_attempts AND j.run_at <= at
-      ORDER BY j.run_at, j.id LIMIT w.places) AS d
+      -- Looks behind the jobs of the accounts that have their share: a bounded number, because every run of a runner does so.
+      ORDER BY j.run_at, j.id LIMIT CASE WHEN w.job_group = p_shared AND p_accounts <> '{}' THEN 1000 ELSE w.places END) AS d
+  ), due AS MATERIALIZED (
+    SELECT w.id, w.places, row_number() OVER (PARTITION BY w.job_group ORDER BY w.last, w.turn, w.run_at, w.id) AS place
+    FROM waiting w WHERE (w.turn <= p_most) IS NOT FALSE
   ), free AS MATERIALIZED (
     SELECT j.id FROM jobs j
     WHERE j.id = ANY (ARRAY(SELECT d.id FROM due d WHERE d.place <= d.places)) AND j.held_by IS NULL AND j.attempts < j.max_attempts
     FOR UPDATE SKIP LOCKED
   )
   UPDATE jobs j SET held_by = p_runner, held_at = now_ms(), attempts = j.attempts + 1 FROM free f WHERE j.id = f.id
-  RETURNING j.id, j.name, j.key, j.payload, j.attempts, j.max_attempts, j.created_at, at;
+  RETURNING j.id, j.name, j.key, j.payload, j.account, j.attempts, j.max_attempts, j.created_at, at;
 END $$;
 
 -- Milliseconds until the next job with one of these names is due, 0 or less if it is; NULL if no job waits.

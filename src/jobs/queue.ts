@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import type { Executor } from '#src/database/client.ts';
+import { asker } from '#src/platform/turns.ts';
 
 /** Each group has its own limit of parallel jobs (`JOB_PLACES`), so that jobs that hang do not block other groups. */
 export type JobGroup = 'mails' | 'deletions' | 'payments' | 'other';
@@ -49,6 +50,8 @@ interface EnqueueOptions {
   readonly runAtMs?: number;
 }
 
+const askingAccount = (): string => asker.getStore()?.account ?? '';
+
 type Queued<Payload> = Pick<Job<Payload>, 'name'> & Partial<Pick<Job<Payload>, 'maxAttempts' | 'payload'>>;
 
 /** Enqueues a job in the caller's transaction: it exists if and only if the transaction commits. */
@@ -60,7 +63,8 @@ export async function enqueue<Payload>(
 ): Promise<void> {
   const { runAtMs = null, key = null } = options;
   await executor.execute(sql`
-    SELECT add_job(${name}, ${JSON.stringify(payload)}::json, ${runAtMs}::bigint, ${maxAttempts}::integer, ${key}::text)`);
+    SELECT add_job(${name}, ${JSON.stringify(payload)}::json, ${runAtMs}::bigint, ${maxAttempts}::integer, ${key}::text,
+      p_account => ${askingAccount()})`);
 }
 
 /** Enqueues many jobs in the caller's transaction, to run after all other due jobs of their group. */
@@ -71,6 +75,6 @@ export async function enqueueLast<Payload>(
 ): Promise<void> {
   const texts = sql.param(payloads.map((payload) => JSON.stringify(payload)));
   await executor.execute(sql`
-    SELECT add_job(${name}, p::json, p_max_attempts => ${maxAttempts}, p_last => true)
+    SELECT add_job(${name}, p::json, p_max_attempts => ${maxAttempts}, p_last => true, p_account => ${askingAccount()})
     FROM unnest(${texts}::text[]) AS p`);
 }

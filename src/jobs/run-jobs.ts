@@ -4,11 +4,15 @@ import { type Database, isAway } from '#src/database/client.ts';
 import { HOUR_MS, MINUTE_MS, MOST_CLOCK_DIFFERENCE_MS, monotonicMs, systemClock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { asker } from '#src/platform/turns.ts';
 import { orLate, within } from '#src/platform/within.ts';
 import { type AnyJob, GivenUp, type JobGroup, type JobRun, type RecurringJob } from './queue.ts';
 
 /** How many jobs of a group run at a time. */
-export const JOB_PLACES: Readonly<Record<JobGroup, number>> = { mails: 5, deletions: 2, payments: 3, other: 4 };
+export const JOB_PLACES: Readonly<Record<JobGroup, number>> = { mails: 6, deletions: 2, payments: 3, other: 4 };
+/** The group in which accounts take turns: a mail server that takes one account's mails slowly must not keep those of others waiting. */
+const SHARED: JobGroup = 'mails';
+const MOST_OF_ACCOUNT = JOB_PLACES[SHARED] - 1;
 /** How often a runner records that it is alive and queries for jobs; it queries earlier for a notification, a due job or a free place. */
 const BEAT_MS = 3_000;
 /** Pause when a due job could not be claimed, because another runner is claiming it, or when the queue does not answer. */
@@ -35,6 +39,7 @@ type TakenJob = {
   readonly name: string;
   readonly key: string | null;
   readonly payload: unknown;
+  readonly account: string;
   readonly attempts: number;
   readonly max_attempts: number;
   readonly created_at: string;
@@ -51,12 +56,13 @@ type Taken = { readonly freed: string } & (
 const TAKE = `
   SELECT f.freed, t.*, CASE WHEN t.id IS NULL THEN until_next_job($2, $5) END AS wait_ms
   FROM (SELECT CASE WHEN $6 THEN free_dead_jobs($1, $7::bigint[], $8) ELSE 0 END AS freed) AS f
-  LEFT JOIN LATERAL take_jobs(CASE WHEN f.freed >= 0 THEN $1 END, $2, $3, $4, $5) AS t ON true`;
+  LEFT JOIN LATERAL take_jobs(CASE WHEN f.freed >= 0 THEN $1 END, $2, $3, $4, $5, $9, $10, $11) AS t ON true`;
 
 /** A running job, until its end is recorded. */
 interface Run {
   readonly id: string;
   readonly group: JobGroup;
+  readonly account: string;
   readonly work: Promise<void>;
   readonly ended: Promise<void>;
 }
@@ -193,6 +199,9 @@ export class JobRunner {
         untilBeat <= 0,
         [...this.#underWay].map(({ id }) => id),
         DEAD_AFTER_MS,
+        SHARED,
+        [...this.#underWay].filter(({ group }) => group === SHARED).map(({ account }) => account),
+        MOST_OF_ACCOUNT,
       ],
     });
     if (untilBeat <= 0) this.#beatAt = startedAt;
@@ -229,11 +238,14 @@ export class JobRunner {
   #begin(job: TakenJob): void {
     const task = this.#tasks.get(job.name);
     if (task === undefined) throw new Error(`a job ${job.name} was taken that was not asked for`);
-    const { id, attempts: attempt, max_attempts: most } = job;
+    const { id, account, attempts: attempt, max_attempts: most } = job;
     const run = { id: `${id}/${job.created_at}`, attempt, last: attempt >= most };
     // If another runner took this runner for dead and released the job, the new claim waits for the work that still runs here.
     const before = [...this.#underWay].find((one) => one.id === id)?.work;
-    const work = before ?? orLate(task.work(job.payload, run), TIME_LIMITS.jobMs, () => new JobTooLong());
+    const begin = (): Promise<void> => task.work(job.payload, run);
+    // Jobs that it enqueues are of the same account.
+    const ofAccount = account === '' ? begin : () => asker.run({ account }, begin);
+    const work = before ?? orLate(ofAccount(), TIME_LIMITS.jobMs, () => new JobTooLong());
     const ended = work
       .then(
         () => this.#writeEnd(job, task),
@@ -244,7 +256,7 @@ export class JobRunner {
         this.#underWay.delete(one);
         if (isWaitedFor || comesAgain) this.wake();
       });
-    const one: Run = { id, group: task.group, work, ended };
+    const one: Run = { id, group: task.group, account, work, ended };
     this.#underWay.add(one);
   }
 

@@ -9,6 +9,8 @@ END $$;
 -- One step of the disclosure (completions 5.6): once five voters are undisclosed, all of them are disclosed together, and their ballots
 -- appear in the public live count. The final result discloses the rest. Also writes the figures of who voted. A single statement does all
 -- this, so that voters and ballots come from one snapshot.
+-- Where several weights occur, and each belongs to at least five voters, the voters of a weight wait until five of that weight can be
+-- disclosed: the only disclosed voter of a weight could be linked with the only ballot of that weight.
 -- Returns the voters whose approval by their first key is now disclosed (`approved`). Before the final result it also returns the data of
 -- the public snapshot: the last leaf of the box with the last signed head (`box`), the queued ballots (`queue`) and the previous snapshot
 -- (`before`); while more than p_most ballots are queued, it does and returns nothing.
@@ -16,6 +18,8 @@ CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer)
 RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql AS $$
 DECLARE
   whole boolean;
+  -- The voters to disclose; null for all that are undisclosed.
+  chosen text[];
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
   whole := NOT keeps_back(p_event);
@@ -24,8 +28,19 @@ BEGIN
       < disclosed_together()
     OR (SELECT count(*) FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = p_event LIMIT p_most + 1) AS q) > p_most)
   THEN RETURN; END IF;
+  IF NOT whole AND NOT has_rare_weight(p_event) THEN
+    SELECT coalesce(array_agg(w.voter_id), '{}') INTO chosen FROM (
+      SELECT u.voter_id, count(*) OVER (PARTITION BY v.weight_micro) AS waiting
+      FROM undisclosed_voters u CROSS JOIN LATERAL (
+        SELECT r.weight_micro FROM voters r WHERE r.voting_event_id = p_event AND r.id BETWEEN u.voter_id AND u.voter_id
+        ORDER BY r.id LIMIT 1) AS v
+      WHERE u.voting_event_id = p_event) AS w
+    WHERE w.waiting >= disclosed_together();
+    IF chosen = '{}' THEN RETURN; END IF;
+  END IF;
   RETURN QUERY WITH shown AS (
-    DELETE FROM undisclosed_voters u WHERE u.voting_event_id = p_event RETURNING u.voter_id
+    DELETE FROM undisclosed_voters u WHERE u.voting_event_id = p_event AND (chosen IS NULL OR u.voter_id = ANY (chosen))
+    RETURNING u.voter_id
   ), figures AS (
     INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
     SELECT p_event, coalesce(v.group_id, ''), '', '', 0, 0, count(*), sum(v.weight_micro)

@@ -110,6 +110,29 @@ describe('who voted in a secret event', () => {
     expect(await look(election)).toMatchObject({ marked: 1, used: 1, filtered: 1, stats: [1, 2], organizers: 1 });
   });
 
+  test('is shown of no weight that five voters share before five of them are shown together', async () => {
+    const election = await createElection([...ones(6), ...Array<number>(5).fill(2.5)]);
+    const [light, heavy] = [election.voters.slice(0, 6), election.voters.slice(6)];
+    const marked = async (): Promise<number[]> => {
+      await service.deps.counting.disclosure.step(election.id);
+      const voted: { weight: number }[] = await read(`/voting-events/${election.id}/voters?voted=true&limit=200`);
+      const { marked, publics, organizers } = await look(election);
+      expect(marked).toBe(voted.length);
+      return [voted.filter(({ weight }) => weight === 1).length, voted.length, publics, organizers];
+    };
+    for (const voter of [...light.slice(0, 4), ...heavy.slice(0, 1)]) await vote(election, voter);
+    expect(await marked()).toEqual([0, 0, 0, 5]);
+    await vote(election, light[4] as Voter);
+    expect(await marked()).toEqual([5, 5, 6, 6]);
+    for (const voter of heavy.slice(1, 4)) await vote(election, voter);
+    expect(await marked()).toEqual([5, 5, 6, 9]);
+    // Five of the heavy ones wait now; the public count has moved by four ballots since, and moves by five.
+    await vote(election, heavy[4] as Voter);
+    expect(await marked()).toEqual([5, 5, 6, 10]);
+    await vote(election, light[5] as Voter);
+    expect(await marked()).toEqual([5, 10, 11, 11]);
+  });
+
   test('moves the organizer’s results with the step too, where a weight has fewer than five holders', async () => {
     const rare = await createElection([1, 1, 1, 1, 1, 1, 7, 7]);
     await vote(rare, rare.voters[6] as Voter);

@@ -25,6 +25,26 @@ test('a deletion takes at most 5 seconds while the mail server hangs', async ({ 
   }
 });
 
+test('mails of an account go out while the mail server does not answer for those of another', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
+  const [flood, other] = [
+    await createRoll(service, account, 20),
+    await createRoll(service, await service.account(), 1),
+  ];
+  const [mine] = other.voters;
+  mails.answerWith(async ({ to }) => (to === mine?.email ? undefined : never()));
+  await flood.mail(flood.voters.slice(1));
+  await work();
+  await untilTrue(() => mails.received.length >= 5);
+  await other.mail(other.voters);
+  await untilTrue(async () => (await other.keyStatus(mine?.id ?? '')) === 'sent', 20_000);
+  expect(mails.taken).toHaveLength(1);
+});
+
 test('a mail that the server takes after 12 seconds goes out once, with a key that votes', async ({
   service,
   account,

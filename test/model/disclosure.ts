@@ -3,7 +3,7 @@
  * one step marks all of them; fewer wait. Confirms are counted in their order, so what is disclosed is how many of the first.
  * A step is made at the confirm or by a job shortly after it: until a minute has passed both are possible.
  */
-import { anyOf, differences, type Json, oneOf } from './kit.ts';
+import { ANY, anyOf, differences, type Json, oneOf } from './kit.ts';
 import { type Ballot, type Event, frozen, type Voter } from './state.ts';
 
 const STEP = 5;
@@ -34,6 +34,13 @@ export interface Stepped {
 /** What is built from the disclosed ballots. */
 export function stepped(event: Event, now: number, build: (shown: Shown) => unknown): Stepped {
   if (!isStepped(event, now)) return { body: build({ ballots: event.ballots, all: true }), learn: () => undefined };
+  // Voters of a weight wait for four others of it: which step that was is left open.
+  if (
+    event.ballots.length >= STEP &&
+    fewHolders(event) !== 'yes' &&
+    new Set(event.voters.map(({ weight }) => weight)).size > 1
+  )
+    return { body: ANY, learn: () => undefined };
   const bodies = event.steps.map(
     (step) => [step, build({ ballots: event.ballots.slice(0, step), all: false })] as const,
   );
