@@ -16,7 +16,7 @@ import {
   findPosition,
   isAnyCandidatePaidFor,
   isGroupOfSomebody,
-  isPositionPaidFor,
+  isPaidFor,
   leaveGroup,
   listPositions,
   removeDeleted,
@@ -106,9 +106,7 @@ async function requireUnused(tx: Transaction, eventId: string, kind: DeletedPart
   if (kind === 'groups') {
     const positionIds = (await listPositions(tx, eventId, { groupId: id })).map((position) => position.id);
     if (positionIds.length > 0) throw refuse('group_in_use', { positionIds });
-    return;
   }
-  const isPaidFor =
-    kind === 'positions' ? isPositionPaidFor(tx, eventId, id) : isAnyCandidatePaidFor(tx, eventId, [id]);
-  if (await isPaidFor) throw refuse('paid_registration');
+  const paid = kind === 'candidates' ? isAnyCandidatePaidFor(tx, eventId, [id]) : isPaidFor(tx, eventId, id);
+  if (await paid) throw refuse('paid_registration');
 }

@@ -267,11 +267,12 @@ export async function deleteSponsor(tx: Transaction, eventId: string, id: string
   await tx.delete(sponsors).where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
 }
 
-/** Whether a registration for the position has been paid or is being paid. */
-export function isPositionPaidFor(tx: Transaction, eventId: string, id: string): Promise<boolean> {
+/** Whether a registration for the position has been paid or is being paid, or one that names the group is being paid. */
+export function isPaidFor(tx: Transaction, eventId: string, id: string): Promise<boolean> {
   const paid = sql`SELECT EXISTS (SELECT 1 FROM payment_attempts a
-    WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND a.request -> 'positionIds' ? ${id}
-      AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled'))`;
+    WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND (a.request -> 'positionIds' ? ${id}
+      AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled')
+      OR a.request ->> 'groupId' = ${id} AND a.status IN ('created', 'pending', 'succeeded')))`;
   return isTrue(tx, paid);
 }
 

@@ -255,26 +255,33 @@ describe('pricing', () => {
   });
 });
 
-test.each(PROVIDERS)('a candidate pays through %s to stand', async (provider) => {
-  const event = await poll(provider, {
-    candidate: { selfRegistration: true },
-    payments: { payToRegisterCandidate: PRICE[provider] },
-  });
-  const positionIds = [event.positions[0]?.id];
-  const body = { name: 'Cora', positionIds, email: 'cora@mail.example', returnUrl: RETURN_URL };
-  const register = (sent: unknown) => event.page('register/candidate', sent);
-  expect((await register({ ...body, email: undefined })).body.error.details.field).toBe('email');
-  const begun = await event.checkout('register/candidate', body);
-  const { attempt } = begun;
-  expect((await event.cast(attempt)).status).toBe(404);
-  await payFor(event, begun);
-  const second = demand(await register({ paymentAttemptId: attempt }), 201);
-  expect(second).toEqual({
-    ...{ id: expect.stringMatching(/^cnd_/), name: 'Cora', positionIds, avatarUrl: null, status: 'pending' },
-  });
-  const again = await register({ paymentAttemptId: attempt });
-  expect([again.status, again.body]).toEqual([200, { data: second }]);
-});
+test.each(PROVIDERS)(
+  'a candidate pays through %s to stand for a group, which stays until they do',
+  async (provider) => {
+    const event = await poll(provider, {
+      candidate: { selfRegistration: true },
+      payments: { payToRegisterCandidate: PRICE[provider] },
+    });
+    const positionIds = [event.positions[0]?.id];
+    const groups = `/voting-events/${event.id}/groups`;
+    const { id: groupId } = await event.account.make(groups, { name: 'South' });
+    const body = { name: 'Cora', positionIds, groupId, email: 'cora@mail.example', returnUrl: RETURN_URL };
+    const register = (sent: unknown) => event.page('register/candidate', sent);
+    expect((await register({ ...body, email: undefined })).body.error.details.field).toBe('email');
+    const begun = await event.checkout('register/candidate', body);
+    const { attempt } = begun;
+    expect((await event.cast(attempt)).status).toBe(404);
+    expect(refusalOf(await event.account.delete(`${groups}/${groupId}`))).toEqual([409, 'event_has_ballots']);
+    await payFor(event, begun);
+    const second = demand(await register({ paymentAttemptId: attempt }), 201);
+    expect(second).toEqual({
+      ...{ id: expect.stringMatching(/^cnd_/), name: 'Cora', positionIds, avatarUrl: null, status: 'pending' },
+    });
+    const again = await register({ paymentAttemptId: attempt });
+    expect([again.status, again.body]).toEqual([200, { data: second }]);
+    demand(await event.account.delete(`${groups}/${groupId}`), 202);
+  },
+);
 
 describe.each(PROVIDERS)('credits through %s', (provider) => {
   const { currency } = PRICE[provider];
