@@ -53,19 +53,19 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1992,
+  platform: 2000,
   'payment-providers': 2045,
   database: 2272,
   'embedded-postgres': 902,
   http: 4171,
-  server: 1063,
+  server: 1024,
   reference: 2836,
   jobs: 564,
   mail: 563,
   accounts: 924,
   webhooks: 2338,
   'voting-events': 4918,
-  'ballot-definition': 3637,
+  'ballot-definition': 3636,
   voters: 5361,
   payments: 4011,
   credits: 701,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_508;
+const LINES_OF_ALL = 64_476;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

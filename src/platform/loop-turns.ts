@@ -9,7 +9,8 @@ const REMEMBERED = 4_000;
 /**
  * Runs work that may block the event loop, one piece at a time. The next piece belongs to the name whose pieces have used the least time; a
  * new name starts where the last served name stands (start-time fair queueing). So neither many pieces nor long ones delay another name.
- * After each turn, the loop is free for as long as the turn took, for new connections too: Node accepts one per iteration.
+ * After each turn, the loop is free for as long as the turn took, for new connections too: Node accepts one per iteration. Turns of
+ * several pieces (`together`) are one in each iteration instead: they are the work that the others wait for.
  */
 export class LoopTurns {
   /** Milliseconds by name. */
@@ -19,11 +20,16 @@ export class LoopTurns {
   /** Waiting pieces of work by name, in the order of their arrival. */
   readonly #waiting = new Map<string, (() => void)[]>();
   readonly #turnMs: number;
+  readonly #together: number;
   #isRunning = false;
 
-  /** @param turnMs short pieces share a turn until it has taken as long; each has its own turn if left out */
-  constructor({ turnMs = 0 } = {}) {
+  /**
+   * @param turnMs short pieces share a turn until it has taken as long; each has its own turn if left out
+   * @param together so many pieces share a turn, whatever they take
+   */
+  constructor({ turnMs = 0, together = 1 } = {}) {
     this.#turnMs = turnMs;
+    this.#together = together;
   }
 
   /** @param name the account or the address for which the work is done */
@@ -42,10 +48,12 @@ export class LoopTurns {
 
   async #run(): Promise<void> {
     while (this.#waiting.size > 0) {
-      let ms = 0;
-      do ms += this.#runPiece();
-      while (ms < this.#turnMs && this.#waiting.size > 0);
-      await (ms < 1 ? setImmediate() : delay(ms));
+      let [ms, pieces] = [0, 0];
+      do {
+        ms += this.#runPiece();
+        pieces += 1;
+      } while (this.#waiting.size > 0 && (pieces < this.#together || ms < this.#turnMs));
+      await (ms < 1 || this.#together > 1 ? setImmediate() : delay(ms));
     }
     this.#isRunning = false;
   }

@@ -36,47 +36,8 @@ class Parsing {
 
 const parsing = new Parsing();
 
-/** Requests that begin in one iteration of the event loop: some milliseconds of work, in which the addresses have equal shares. */
-const BEGUN_TOGETHER = 8;
-
-/** Begins requests. While hundreds of connections send, each step of another request waits for these few at most. */
-class Beginnings {
-  /** How many each address has begun in this iteration. */
-  readonly #begun = new Map<string, number>();
-  readonly #waiting = new Map<string, (() => void)[]>();
-
-  take(address: string, begin: () => void): void {
-    const begun = this.#begun.get(address) ?? 0;
-    if (this.#begun.size === 0 && this.#waiting.size === 0) setImmediate(() => this.#next());
-    this.#begun.set(address, begun + 1);
-    if (begun < this.#share(this.#begun.size) && !this.#waiting.has(address)) {
-      begin();
-      return;
-    }
-    const waiting = this.#waiting.get(address) ?? [];
-    this.#waiting.set(address, waiting);
-    waiting.push(begin);
-  }
-
-  /** How many each of some addresses may begin in an iteration. */
-  #share(addresses: number): number {
-    return Math.max(1, Math.floor(BEGUN_TOGETHER / addresses));
-  }
-
-  #next(): void {
-    this.#begun.clear();
-    const share = this.#share(this.#waiting.size);
-    for (const [address, waiting] of this.#waiting) {
-      const some = waiting.splice(0, share);
-      if (waiting.length === 0) this.#waiting.delete(address);
-      this.#begun.set(address, some.length);
-      for (const begin of some) begin();
-    }
-    if (this.#begun.size > 0) setImmediate(() => this.#next());
-  }
-}
-
-const beginnings = new Beginnings();
+/** Requests begin so many in an iteration of the event loop: each step of every other request waits for them. Addresses take turns. */
+const beginnings = new LoopTurns({ together: 8 });
 
 /** Turns of all connections, by address: even if many connections of one address flood, another address waits only for one turn. */
 const turns = new LoopTurns();
@@ -116,13 +77,13 @@ export class Connection {
     if (this.#isAnswering) this.#ahead.push(begin);
     else {
       this.#isAnswering = true;
-      beginnings.take(this.#peer, () => this.#socket.writable && begin());
+      void beginnings.take(this.#peer, () => this.#socket.writable && begin());
     }
   }
 
   /** Runs work for the peer, as soon as the requests that its address begins in this iteration of the event loop leave room. */
   soon(work: () => void): void {
-    beginnings.take(this.#peer, work);
+    void beginnings.take(this.#peer, work);
   }
 
   /** Ends parsing: bytes that still arrive are dropped. */

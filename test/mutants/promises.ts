@@ -288,9 +288,9 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
     [
       'unit/server/floods.test.ts',
       'so many begin in one turn of the loop',
-      'all requests of an address begin in one turn of the loop',
-      'if (begun < this.#share(this.#begun.size) && !this.#waiting.has(address)) {',
-      'if (begun >= 0) {',
+      'dozens of requests begin in one turn of the loop',
+      'new LoopTurns({ together: 8 })',
+      'new LoopTurns({ together: 30 })',
     ],
     [
       'unit/server/floods.test.ts',
