@@ -107,6 +107,6 @@ async function requireUnused(tx: Transaction, eventId: string, kind: DeletedPart
     const positionIds = (await listPositions(tx, eventId, { groupId: id })).map((position) => position.id);
     if (positionIds.length > 0) throw refuse('group_in_use', { positionIds });
   }
-  const paid = kind === 'candidates' ? isAnyCandidatePaidFor(tx, eventId, [id]) : isPaidFor(tx, eventId, id);
+  const paid = kind === 'candidates' ? isAnyCandidatePaidFor(tx, eventId, [id]) : isPaidFor(tx, eventId, [id]);
   if (await paid) throw refuse('paid_registration');
 }

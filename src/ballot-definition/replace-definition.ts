@@ -23,7 +23,7 @@ import { createGroupBody, nameKeyOf } from './group.ts';
 import { createPositionBody } from './position.ts';
 import { settingIssues, settle } from './position-settings.ts';
 import { CAPS, PREFIXES, requireTopUp, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
-import { isAnyCandidatePaidFor, listParts } from './repository.ts';
+import { isAnyCandidatePaidFor, isPaidFor, listParts } from './repository.ts';
 import { createSponsorBody } from './sponsor.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
 
@@ -200,9 +200,14 @@ async function writeRows(
     for (const { id } of definition[kind]) ids[kind].getOrInsertComputed(id, () => deps.ids.sortable(PREFIXES[kind]));
   const idOf = (kind: Kind, id: string): string => ids[kind].get(id) ?? id;
   const groupOf = (id: string | null | undefined): string | null => (id == null ? null : idOf('groups', id));
-  const kept = new Set(ids.candidates.values());
-  const gone = before.candidates.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
-  if (gone.length > 0 && (await isAnyCandidatePaidFor(tx, eventId, gone))) throw refuse('paid_registrations');
+  const goneOf = (kind: Kind): string[] => {
+    const kept = new Set(ids[kind].values());
+    return before[kind].map(({ id }) => id).filter((id) => !kept.has(id));
+  };
+  const candidateIds = goneOf('candidates');
+  if (candidateIds.length > 0 && (await isAnyCandidatePaidFor(tx, eventId, candidateIds)))
+    throw refuse('paid_registrations');
+  if (await isPaidFor(tx, eventId, [...goneOf('positions'), ...goneOf('groups')])) throw refuse('paid_registration');
   const last = await readNumbers(tx, eventId);
   const numbers = {
     positions: new Map(before.positions.map((row) => [row.id, row.number])),

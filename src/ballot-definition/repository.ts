@@ -267,12 +267,13 @@ export async function deleteSponsor(tx: Transaction, eventId: string, id: string
   await tx.delete(sponsors).where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
 }
 
-/** Whether a registration for the position has been paid or is being paid, or one that names the group is being paid. */
-export function isPaidFor(tx: Transaction, eventId: string, id: string): Promise<boolean> {
+/** Whether a registration for one of these positions has been paid or is being paid, or one that names one of the groups is being paid. */
+export function isPaidFor(tx: Transaction, eventId: string, partIds: readonly string[]): Promise<boolean> {
+  const ids = sql`${sql.param([...partIds])}::text[]`;
   const paid = sql`SELECT EXISTS (SELECT 1 FROM payment_attempts a
-    WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND (a.request -> 'positionIds' ? ${id}
+    WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND (a.request -> 'positionIds' ?| ${ids}
       AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled')
-      OR a.request ->> 'groupId' = ${id} AND a.status IN ('created', 'pending', 'succeeded')))`;
+      OR a.request ->> 'groupId' = ANY (${ids}) AND a.status IN ('created', 'pending', 'succeeded')))`;
   return isTrue(tx, paid);
 }
 

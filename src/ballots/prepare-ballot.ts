@@ -96,8 +96,9 @@ export async function prepareBallot(
     sealedGeneration: isPoll ? undefined : BigInt(expectedGeneration),
     visitorId: body.visitorId ?? null,
     voterId: body.voterId ?? null,
-    email: body.email ?? null,
-    name: body.name ?? null,
+    // A poll that does not save voter information takes an address for a payment alone.
+    email: isPoll && !event.saveVoterInfo ? null : (body.email ?? null),
+    name: isPoll && !event.saveVoterInfo ? null : (body.name ?? null),
     countryCode: body.countryCode ?? null,
     credits: event.type === 'poll' ? needsOf(definition, body.votes) : undefined,
   };

@@ -89,6 +89,8 @@ export class Disclosure {
   readonly #deps: DisclosureDeps;
   /** Most ballots shown, by the ID of the event's key: a step from an older snapshot that SQL restored would reveal single ballots. */
   readonly #shown = new RecentMap<number>(MOST_REMEMBERED);
+  /** The latest key of each event. */
+  readonly #keys = new RecentMap<string>(MOST_REMEMBERED);
   readonly #steppedAt = new RecentMap<number>(MOST_REMEMBERED);
 
   constructor(deps: DisclosureDeps) {
@@ -102,7 +104,9 @@ export class Disclosure {
     let isForged = false;
     try {
       const made = await inTransaction(this.#deps.db, async (tx) => {
-        const moment = await discloseVoters(tx, eventId, most);
+        const ballotKey = this.#keys.get(eventId) ?? null;
+        const ballots = this.#shown.get(ballotKey ?? '') ?? 0;
+        const moment = await discloseVoters(tx, eventId, most, { ballotKey, ballots });
         const event = moment === undefined ? undefined : await findEventById(tx, eventId);
         return moment === undefined || event === undefined ? undefined : this.#store(tx, event, moment);
       });
@@ -127,8 +131,9 @@ export class Disclosure {
   }
 
   /** Notes that a snapshot of this many ballots was shown. */
-  remember({ ballotKey }: Pick<VotingEvent, 'ballotKey'>, ballots: number): void {
+  remember({ id, ballotKey }: Pick<VotingEvent, 'id' | 'ballotKey'>, ballots: number): void {
     if (ballotKey === null) return;
+    this.#keys.set(id, ballotKey);
     this.#shown.set(ballotKey, Math.max(ballots, this.#shown.get(ballotKey) ?? 0));
   }
 
@@ -143,6 +148,7 @@ export class Disclosure {
     const snapshot = { lastLeaf, boxBallots, waiting: sound };
     // More logged ballots than the signed head confirms: SQL inserted some, beside which a single real ballot could be recognised.
     if (boxBallots > this.#confirmedOf(event, note)) throw new StepRefused();
+    this.remember(event, ballotsOf(known));
     const shown = Math.max(ballotsOf(known), this.#shown.get(event.ballotKey ?? '') ?? 0);
     if (ballotsOf(snapshot) < shown + DISCLOSED_TOGETHER) throw new StepRefused();
     const room = queue.reduce((sum, { entries }) => sum + entries.length, 0);

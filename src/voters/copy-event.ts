@@ -28,7 +28,7 @@ import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { COPY_RUNNING } from '#src/voting-events/opening.ts';
-import { findEventById, lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
+import { lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { aboutOf, type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { rollCopies, voters } from './tables.ts';
@@ -230,9 +230,8 @@ async function copyChunk(tx: Transaction, deps: CopyDeps, eventId: string): Prom
     await endCopy(tx, deps.secrets, eventId);
     return false;
   }
-  const source = await findEventById(tx, copy.sourceId);
-  const genuine = source === undefined ? [] : page.filter((row) => isGenuine(deps.secrets, row));
-  if (source !== undefined && genuine.length < page.length) await reportForged(deps, source.id);
+  const genuine = page.filter((row) => isGenuine(deps.secrets, row));
+  if (genuine.length < page.length) await reportForged(deps, copy.sourceId);
   await insertCopies(tx, deps, event, copy, genuine);
   const tag = tagOfCopy(deps.secrets, { ...copy, copiedTo: last.id }, event);
   await tx.update(rollCopies).set({ copiedTo: last.id, tag }).where(eq(rollCopies.votingEventId, eventId));

@@ -4,7 +4,7 @@ import { type Database, inTransaction, type Transaction, valuesOf } from '#src/d
 import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { aboutOf } from '#src/voting-events/voting-event.ts';
+import { aboutOf, DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { listVotersByIds } from './repository.ts';
 import { viewVoter } from './voter.ts';
@@ -51,10 +51,19 @@ type StepRow = {
  * Discloses who has voted in an election (completions 5.6): all undisclosed voters together, once there are five or the result is
  * final. Fewer voters at a time could be linked with a change of the live count.
  * @param most nothing is disclosed while more ballots are queued
+ * @param shown ballots that a snapshot showed under a key of the event: nothing is disclosed before there are five more
  * @returns the content of the next public snapshot; undefined if no disclosure was due, or if the result is final
  */
-export async function discloseVoters(tx: Transaction, eventId: string, most: number): Promise<StepMoment | undefined> {
-  const { rows } = await tx.execute<StepRow>(sql`SELECT * FROM disclose_voters(${eventId}, ${most})`);
+export async function discloseVoters(
+  tx: Transaction,
+  eventId: string,
+  most: number,
+  shown: { readonly ballotKey: string | null; readonly ballots: number },
+): Promise<StepMoment | undefined> {
+  const least = shown.ballots + DISCLOSED_TOGETHER;
+  const { rows } = await tx.execute<StepRow>(
+    sql`SELECT * FROM disclose_voters(${eventId}, ${most}, ${least}, ${shown.ballotKey})`,
+  );
   const approved = rows.flatMap(({ kind, id }) => (kind === 'approved' && id !== null ? [id] : []));
   for (let from = 0; from < approved.length; from += APPROVED_TOGETHER)
     await enqueue(tx, PUBLISH_APPROVED, { eventId, voterIds: approved.slice(from, from + APPROVED_TOGETHER) });

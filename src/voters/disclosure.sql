@@ -9,34 +9,46 @@ END $$;
 -- One step of the disclosure (completions 5.6): once five voters are undisclosed, all of them are disclosed together, and their ballots
 -- appear in the public live count. The final result discloses the rest. Also writes the figures of who voted. A single statement does all
 -- this, so that voters and ballots come from one snapshot.
--- Where several weights occur, and each belongs to at least five voters, the voters of a weight wait until five of that weight can be
--- disclosed: the only disclosed voter of a weight could be linked with the only ballot of that weight.
+-- Voters whose ballots look alike are disclosed five at a time: the only disclosed voter of a weight, or of a group with a position of its
+-- own, could be linked with the only ballot of that kind. Weights don't count where one has fewer than five voters: then the organizer's
+-- results move with the steps, too. Until five of a kind wait, the public count moves without them.
 -- Returns the voters whose approval by their first key is now disclosed (`approved`). Before the final result it also returns the data of
 -- the public snapshot: the last leaf of the box with the last signed head (`box`), the queued ballots (`queue`) and the previous snapshot
--- (`before`); while more than p_most ballots are queued, it does and returns nothing.
-CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer)
+-- (`before`); while more than p_most ballots are queued, it does and returns nothing. Nor does it below p_least ballots in all, if the
+-- event's key is still p_key: the caller knows that so many are shown already.
+CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer, p_least bigint, p_key text)
 RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql AS $$
 DECLARE
   whole boolean;
+  queued bigint;
+  by_weight boolean;
   -- The voters to disclose; null for all that are undisclosed.
   chosen text[];
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
   whole := NOT keeps_back(p_event);
-  IF NOT whole AND (
-    (SELECT count(*) FROM (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = p_event LIMIT disclosed_together()) AS u)
-      < disclosed_together()
-    OR (SELECT count(*) FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = p_event LIMIT p_most + 1) AS q) > p_most)
-  THEN RETURN; END IF;
-  IF NOT whole AND NOT has_rare_weight(p_event) THEN
-    SELECT coalesce(array_agg(w.voter_id), '{}') INTO chosen FROM (
-      SELECT u.voter_id, count(*) OVER (PARTITION BY v.weight_micro) AS waiting
-      FROM undisclosed_voters u CROSS JOIN LATERAL (
-        SELECT r.weight_micro FROM voters r WHERE r.voting_event_id = p_event AND r.id BETWEEN u.voter_id AND u.voter_id
-        ORDER BY r.id LIMIT 1) AS v
-      WHERE u.voting_event_id = p_event) AS w
-    WHERE w.waiting >= disclosed_together();
-    IF chosen = '{}' THEN RETURN; END IF;
+  IF NOT whole THEN
+    IF (SELECT count(*) FROM (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = p_event LIMIT disclosed_together()) AS u)
+      < disclosed_together() THEN RETURN; END IF;
+    SELECT count(*) INTO queued FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = p_event LIMIT p_most + 1) AS q;
+    IF queued > p_most OR EXISTS (SELECT 1 FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id
+      WHERE l.voting_event_id = p_event AND e.ballot_key = p_key AND l.ballots + queued < p_least) THEN RETURN; END IF;
+  END IF;
+  IF NOT whole THEN
+    by_weight := (SELECT min(v.weight_micro) <> max(v.weight_micro) FROM voters v WHERE v.voting_event_id = p_event)
+      AND NOT has_rare_weight(p_event);
+    IF by_weight OR EXISTS (SELECT 1 FROM positions p WHERE p.voting_event_id = p_event AND p.group_id IS NOT NULL AND p.deleted_at IS NULL)
+    THEN
+      SELECT coalesce(array_agg(w.voter_id), '{}') INTO chosen FROM (
+        SELECT u.voter_id, count(*) OVER (PARTITION BY CASE WHEN by_weight THEN v.weight_micro END, (
+          SELECT min(p.group_id) FROM positions p
+          WHERE p.voting_event_id = p_event AND p.group_id = v.group_id AND p.deleted_at IS NULL)) AS alike
+        FROM undisclosed_voters u CROSS JOIN LATERAL (
+          SELECT r.weight_micro, r.group_id FROM voters r WHERE r.voting_event_id = p_event AND r.id BETWEEN u.voter_id AND u.voter_id
+          ORDER BY r.id LIMIT 1) AS v
+        WHERE u.voting_event_id = p_event) AS w
+      WHERE w.alike >= disclosed_together();
+    END IF;
   END IF;
   RETURN QUERY WITH shown AS (
     DELETE FROM undisclosed_voters u WHERE u.voting_event_id = p_event AND (chosen IS NULL OR u.voter_id = ANY (chosen))

@@ -8,7 +8,7 @@ import type { Claim } from '#src/http/idempotent-request.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { issuesOf } from '#src/http/validation.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
-import { notFound, validationError } from '#src/platform/errors.ts';
+import { ApiError, notFound, validationError } from '#src/platform/errors.ts';
 import { Pauses } from '#src/platform/loop-turns.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { isAllowed, lifeRefusal } from '#src/voting-events/lifecycle.ts';
@@ -136,6 +136,7 @@ export async function importPart(
     return NOTHING_DONE;
   });
   for (;;) {
+    const { accepted } = progress;
     const { next, answer } = await inTransaction(deps.db, async (tx) => {
       // A retry in another process may run the same import: both resume from the stored progress.
       const done = stored === undefined ? progress : await hold(tx);
@@ -152,11 +153,17 @@ export async function importPart(
       await claim?.store(tx, result);
       if (stored !== undefined) await tx.delete(rollImports).where(stored);
       return { next: after, answer: result };
+    }).catch((fault: unknown) => {
+      throw fault instanceof ApiError && accepted > 0 ? afterSome(fault, accepted) : fault;
     });
     if (answer !== undefined) return answer;
     progress = next;
   }
 }
+
+/** A refusal in the middle of an import, such as by the close of its event: earlier rows stay on the roll. */
+const afterSome = ({ code, message, details, retryAfterSeconds }: ApiError, accepted: number): ApiError =>
+  new ApiError(code, `${message} ${accepted} voters were added before.`, { ...details, accepted }, retryAfterSeconds);
 
 const NOTHING_DONE: ImportProgress = { rowsDone: 0, accepted: 0, rejected: [], rejectedCount: 0 };
 

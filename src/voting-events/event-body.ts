@@ -56,7 +56,10 @@ const fields = {
       .enum(['automatic', 'manual'])
       .optional()
       .describe('How a registered voter is approved: by using a mailed key, or by you.'),
-    saveVoterInfo: z.boolean().optional().describe('For polls: tells participants apart by their e-mail address.'),
+    saveVoterInfo: z
+      .boolean()
+      .optional()
+      .describe('For polls: tells participants apart by their e-mail address, and keeps it with their name.'),
   }),
   candidate: z.strictObject({
     selfRegistration: z.boolean().optional().describe('Whether candidates may register themselves.'),

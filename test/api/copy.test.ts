@@ -163,6 +163,7 @@ describe('a copy of an event', () => {
     });
     await copyRollJob(service.deps).work({ eventId: copy.id }, { id: '1', attempt: 1, last: false });
     expect((await copied(copy)).copy).toEqual({ total: 3, done: 3 });
+    expect((await of(copy).show('/stats')).voters.total).toBe(3);
     await eventually(async () => {
       const left = await $client.query('SELECT 1 FROM voting_events WHERE id = $1', [source.id]);
       return left.rows.length === 0 ? true : undefined;

@@ -110,7 +110,7 @@ describe('who voted in a secret event', () => {
     expect(await look(election)).toMatchObject({ marked: 1, used: 1, filtered: 1, stats: [1, 2], organizers: 1 });
   });
 
-  test('is shown of no weight that five voters share before five of them are shown together', async () => {
+  test('is shown five at a time of a weight that five voters share, while the public count moves', async () => {
     const election = await createElection([...ones(6), ...Array<number>(5).fill(2.5)]);
     const [light, heavy] = [election.voters.slice(0, 6), election.voters.slice(6)];
     const marked = async (): Promise<number[]> => {
@@ -121,16 +121,40 @@ describe('who voted in a secret event', () => {
       return [voted.filter(({ weight }) => weight === 1).length, voted.length, publics, organizers];
     };
     for (const voter of [...light.slice(0, 4), ...heavy.slice(0, 1)]) await vote(election, voter);
-    expect(await marked()).toEqual([0, 0, 0, 5]);
+    expect(await marked()).toEqual([0, 0, 5, 5]);
+    // Five of the light ones wait now; the public count moves by five ballots at least, and they are shown with it.
     await vote(election, light[4] as Voter);
-    expect(await marked()).toEqual([5, 5, 6, 6]);
+    expect(await marked()).toEqual([0, 0, 5, 6]);
     for (const voter of heavy.slice(1, 4)) await vote(election, voter);
-    expect(await marked()).toEqual([5, 5, 6, 9]);
-    // Five of the heavy ones wait now; the public count has moved by four ballots since, and moves by five.
-    await vote(election, heavy[4] as Voter);
-    expect(await marked()).toEqual([5, 5, 6, 10]);
+    expect(await marked()).toEqual([0, 0, 5, 9]);
     await vote(election, light[5] as Voter);
-    expect(await marked()).toEqual([5, 10, 11, 11]);
+    expect(await marked()).toEqual([6, 6, 10, 10]);
+    await vote(election, heavy[4] as Voter);
+    expect(await marked()).toEqual([6, 6, 10, 11]);
+    await finishEvent(service, election.id);
+    expect(await marked()).toEqual([6, 11, 11, 11]);
+  });
+
+  test('is shown five at a time of a group that has a position of its own', async () => {
+    const election = await createElection(ones(12));
+    const at = `/voting-events/${election.id}`;
+    const { id: groupId } = await account.make(`${at}/groups`, { name: 'North' });
+    const own = { title: 'North chair', votingMethod: 'plurality', groupId };
+    const { id: positionId } = await account.make(`${at}/positions`, own);
+    for (const name of ['Ada', 'Bea']) await account.make(`${at}/candidates`, { name, positionIds: [positionId] });
+    const [north, south] = [election.voters.slice(0, 6), election.voters.slice(6)];
+    for (const { id } of north) await account.change(`${at}/voters/${id}`, { groupId });
+    const marked = async (): Promise<number[]> => {
+      await service.deps.counting.disclosure.step(election.id);
+      const { marked, publics } = await look(election);
+      return [marked, publics];
+    };
+    for (const voter of [...south.slice(0, 4), ...north.slice(0, 1)]) await vote(election, voter);
+    expect(await marked()).toEqual([0, 5]);
+    for (const voter of [...south.slice(4), ...north.slice(1, 4)]) await vote(election, voter);
+    expect(await marked()).toEqual([6, 10]);
+    for (const voter of north.slice(4)) await vote(election, voter);
+    expect(await marked()).toEqual([6, 10]);
   });
 
   test('moves the organizer’s results with the step too, where a weight has fewer than five holders', async () => {

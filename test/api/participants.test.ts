@@ -74,6 +74,22 @@ describe('a poll', () => {
     expect(await account.of(event).show('/votes')).toMatchObject([{ voterId: visitorId }]);
   });
 
+  test.each([false, true])(
+    'with saveVoterInfo %s keeps name and address of who votes, or nothing of them',
+    async (saveVoterInfo) => {
+      const event = await account.event({ voter: { saveVoterInfo } });
+      const identity = { visitorId: visitor(), name: 'Real Name', email: 'person@mail.example' };
+      expect(await castAndConfirm(event, identity)).toBe('voted');
+      const [row] = await account.of(event).show('/voters');
+      expect(row).toMatchObject(saveVoterInfo ? { name: identity.name, email: identity.email } : { email: null });
+      const stored = await service.query(
+        `SELECT v::text AS voter FROM voters v WHERE voting_event_id = $1 UNION ALL SELECT p::text FROM pending_ballots p WHERE voting_event_id = $1`,
+        [event.id],
+      );
+      expect(/Real Name|person@/.test(JSON.stringify(stored))).toBe(saveVoterInfo);
+    },
+  );
+
   test('lists a participant whose ID and address a voter of the organizer has', async () => {
     const voter = { requireVoterId: true, saveVoterInfo: true };
     const event = await account.event({ voter });

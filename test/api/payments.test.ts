@@ -4,6 +4,7 @@ import { demand, fieldOf, refusalOf } from '#test/harness/answers.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
 import {
   connectTestBusiness,
+  createPaidEvent,
   decide,
   type PaidEvent,
   PRICE,
@@ -282,6 +283,20 @@ test.each(PROVIDERS)(
     demand(await event.account.delete(`${groups}/${groupId}`), 202);
   },
 );
+
+test('a position stays in the draft whose file leaves it out, while a candidate pays to stand for it', async () => {
+  const settings = { candidate: { selfRegistration: true }, startsAt: Date.now() + 3_600_000 };
+  const price = { payToRegisterCandidate: PRICE.provider_a };
+  const event = await createPaidEvent(service, 'provider_a', { ...settings, payments: price }, undefined, false);
+  const body = { name: 'Cora', positionIds: [event.positions[0]?.id] };
+  await event.checkout('register/candidate', body);
+  await event.change({ startsAt: null });
+  const at = `/voting-events/${event.id}/definition`;
+  const file = await event.account.show(at);
+  const answer = await event.account.put(at, { ...file, positions: [], candidates: [] });
+  expect(refusalOf(answer)).toEqual([409, 'event_has_ballots']);
+  expect(await event.account.show(at)).toEqual(file);
+});
 
 describe.each(PROVIDERS)('credits through %s', (provider) => {
   const { currency } = PRICE[provider];

@@ -88,6 +88,16 @@ describe('an import of rows', () => {
     },
   );
 
+  test('says how many it took before the close of its event', async () => {
+    const event = await account.event({ type: 'election' });
+    const importing = send(event, { mode: 'partial', voters: people(5_000) });
+    await untilTrue(async () => (await count(event)) > 0);
+    await account.of(event).change('', { status: 'closed' });
+    const answer = await importing;
+    expect(refusalOf(answer)).toEqual([409, 'event_closed']);
+    expect(answer.body.error.details.accepted).toBe(await count(event));
+  });
+
   test('takes none where one is bad and all are asked for, with the same report', async () => {
     const event = await create();
     const answer = await send(event, { mode: 'all', voters: MIXED });

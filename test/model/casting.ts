@@ -238,10 +238,11 @@ function confirm(model: Model, { body, event, now }: Context): Expected[] {
         .some((one) => one.identity !== undefined && sameParticipant(event, one.identity, identity))
     ) {
       const { name, email, voterId, visitorId } = identity;
+      const isSaved = event.voter.saveVoterInfo;
       event.voters.push({
         id: '',
-        name: name ?? '',
-        email,
+        name: isSaved ? (name ?? '') : '',
+        email: isSaved ? email : null,
         voterId,
         visitorId,
         groupId: null,
