@@ -21,6 +21,8 @@ RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANG
 DECLARE
   whole boolean;
   queued bigint;
+  lightest bigint;
+  heavier bigint;
   by_weight boolean;
   -- The voters to disclose; null for all that are undisclosed.
   chosen text[];
@@ -35,8 +37,9 @@ BEGIN
       WHERE l.voting_event_id = p_event AND e.ballot_key = p_key AND l.ballots + queued < p_least) THEN RETURN; END IF;
   END IF;
   IF NOT whole THEN
-    by_weight := (SELECT min(v.weight_micro) <> max(v.weight_micro) FROM voters v WHERE v.voting_event_id = p_event)
-      AND NOT has_rare_weight(p_event);
+    SELECT min(v.weight_micro) INTO lightest FROM voters v WHERE v.voting_event_id = p_event;
+    SELECT min(v.weight_micro) INTO heavier FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > lightest;
+    by_weight := heavier IS NOT NULL AND NOT has_rare_weight(p_event);
     IF by_weight OR EXISTS (SELECT 1 FROM positions p WHERE p.voting_event_id = p_event AND p.group_id IS NOT NULL AND p.deleted_at IS NULL)
     THEN
       SELECT coalesce(array_agg(w.voter_id), '{}') INTO chosen FROM (
