@@ -75,6 +75,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
       ],
       reason: 'a voter with a waiting or undisclosed ballot is judged under the lock of the roll',
     },
+    { tables: ['positions'], reason: 'who voted is disclosed apart for groups with positions of their own' },
   ],
   'voting-events': [
     { tables: ['audit_entries'], reason: 'an erased voter leaves the audit trail, too' },
