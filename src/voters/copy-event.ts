@@ -32,7 +32,14 @@ import { lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/re
 import { aboutOf, type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { rollCopies, voters } from './tables.ts';
-import { insertVoters, newVoter, recordCreation, takeRoomForVoters, type VoterDeps } from './take-rows.ts';
+import {
+  insertVoters,
+  newVoter,
+  recordCreation,
+  requireCountableWeight,
+  takeRoomForVoters,
+  type VoterDeps,
+} from './take-rows.ts';
 import { viewVoter } from './voter.ts';
 import { isGenuine } from './voter-tag.ts';
 
@@ -269,6 +276,7 @@ async function insertCopies(
   const created = rows.filter(({ id }) => inserted.has(id));
   await publish(tx, deps, aboutOf(event), 'voter.created', created.map(viewVoter));
   await recordCreation(tx, deps, author, created);
+  await requireCountableWeight(tx, event.id, created);
   await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer');
 }
 

@@ -3,7 +3,14 @@ import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type PlanName, planLimit } from '#src/accounts/plans.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { binaryArray, type ElementType } from '#src/database/binary-array.ts';
-import { type Executor, readNumber, type Transaction, valuesOf, violatedConstraint } from '#src/database/client.ts';
+import {
+  type Executor,
+  isTrue,
+  readNumber,
+  type Transaction,
+  valuesOf,
+  violatedConstraint,
+} from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
@@ -256,7 +263,7 @@ export async function takeRows(
   const voters = votersOf(judged);
   if (voters.length > 0) {
     await recordCreation(tx, deps, author, voters);
-    if (voters.some(({ weightMicro }) => weightMicro > MICRO)) await requireCountableWeight(tx, event.id);
+    await requireCountableWeight(tx, event.id, voters);
     await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer');
   }
   return judged;
@@ -299,10 +306,29 @@ function summaryOf(voters: readonly Voter[]): Record<string, unknown> {
 /** A ballot gives at most 1,000,000 points, and sums above 2^53 − 1 are no exact JSON numbers: a count refuses them. */
 const MOST_WEIGHT = 9_000_000_000;
 
-/** Checks the weight of all voters of an event after an addition or a change. @throws ApiError 422 `plan_limit` */
-export async function requireCountableWeight(tx: Transaction, eventId: string): Promise<void> {
-  const heavy = sql`SELECT sum(weight_micro) > ${MOST_WEIGHT}::numeric * ${MICRO}::numeric FROM roll_figures WHERE voting_event_id = ${eventId}`;
-  if ((await valuesOf<boolean>(tx, heavy))[0] === true) throw planLimit('weight_per_event', MOST_WEIGHT);
+/** Upper bound of the transactions that add weights to an event at the same time. */
+const ADDING_TOGETHER = 40;
+
+/**
+ * Checks the weight of all voters of an event, after this transaction has added or changed some. Near the limit, transactions that add
+ * weights wait for each other.
+ * @param added the voters as they are now @throws ApiError 422 `plan_limit`
+ */
+export async function requireCountableWeight(
+  tx: Transaction,
+  eventId: string,
+  added: readonly Pick<Voter, 'weightMicro'>[],
+): Promise<void> {
+  if (added.every(({ weightMicro }) => weightMicro <= MICRO)) return;
+  const ownMicro = added.reduce((sum, { weightMicro }) => sum + weightMicro, 0n);
+  const place = sql`hashtextextended('weight ' || ${eventId}, 0)`;
+  const exceedsWith = (moreMicro: bigint) =>
+    sql`(SELECT sum(weight_micro) FROM roll_figures WHERE voting_event_id = ${eventId}) + ${moreMicro}::numeric
+      > ${MOST_WEIGHT}::numeric * ${MICRO}::numeric`;
+  await tx.execute(sql`SELECT CASE WHEN ${exceedsWith(ownMicro * BigInt(ADDING_TOGETHER))}
+    THEN pg_advisory_xact_lock(${place}) ELSE pg_advisory_xact_lock_shared(${place}) END`);
+  // A statement of its own: it sees what others committed during the wait.
+  if (await isTrue(tx, sql`SELECT ${exceedsWith(0n)}`)) throw planLimit('weight_per_event', MOST_WEIGHT);
 }
 
 /** Upper bound of the voters that concurrent transactions add to an event: four imports of an account in each of five processes. */

@@ -130,7 +130,7 @@ export async function updateVoter(
   // A rejected registration does not count against the plan's limit: a later approval counts it again.
   if (before.source === 'registration' && before.status === 'rejected' && after.status !== 'rejected')
     await takeRoomForVoters(tx, deps, event, organizer.ownerPlan, 'registration');
-  if (changed.weight !== undefined) await requireCountableWeight(tx, event.id);
+  if (changed.weight !== undefined) await requireCountableWeight(tx, event.id, [after]);
   const standing = changed.weight !== undefined || changed.groupId !== undefined || changed.status !== undefined;
   await countRollChanges(tx, deps.secrets, event, { identity: Number(identity), roll: Number(standing) });
   if (changed.email !== undefined && before.email !== null)

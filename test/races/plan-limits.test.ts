@@ -115,6 +115,40 @@ describe('with 32 requests at once over two processes', () => {
     expect(await countVoters(event)).toBe(50_000);
   });
 
+  test.each([
+    ['batches', 1],
+    ['batches and imports', 2],
+    ['batches, imports, single rows and changes', 4],
+  ])('an event never has more weight than a count can sum, in %s', async (_what, ways) => {
+    const account = await service.account('pro');
+    const event = await account.event({ type: 'election' }, PLURALITY, false);
+    const heavy = (index: number, rows: number) =>
+      Array.from({ length: rows }, (_, row) => ({
+        ...{ name: 'Heavy', email: `heavy-${index}-${row}@club.example`, weight: 1_000_000_000 },
+      }));
+    const at = `/voting-events/${event.id}/voters`;
+    const light = await account.make(at, { name: 'Light', email: 'light@club.example' });
+    const send = (index: number) => {
+      const [process, key] = [either(index >> 1), { key: account.write }];
+      if (index % ways === 0) return process.call('POST', `${at}/batch`, { voters: heavy(index, 4) }, key);
+      if (index % ways === 1)
+        return process.call('POST', `${at}/import`, { mode: 'all', voters: heavy(index, 4) }, key);
+      if (index % ways === 2) return process.call('POST', at, heavy(index, 1)[0], key);
+      return process.call('PATCH', `${at}/${light.id}`, { weight: 999_999_000 + index }, key);
+    };
+    const answers = await Promise.all(Array.from({ length: 16 }, (_, index) => patiently(() => send(index))));
+    const refused = answers.filter(({ status }) => status >= 300);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { status, body } of refused)
+      expect([status, body.error.details]).toEqual([422, { limit: 'weight_per_event', max: 9_000_000_000 }]);
+    const weight = await count(
+      'SELECT (sum(weight_micro) / 1000000)::float8 AS found FROM voters WHERE voting_event_id = $1',
+      event.id,
+    );
+    expect(weight).toBeLessThanOrEqual(9_000_000_000);
+    expect(weight).toBeGreaterThan(5_000_000_000);
+  });
+
   test('those who add voters wait for each other near the limit, and only there', async () => {
     const account = await service.account('pro');
     const event = await account.event({}, [], false);
