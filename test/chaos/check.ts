@@ -92,18 +92,18 @@ async function judgeVotes(chaos: Chaos, { votes, elections }: Acknowledged): Pro
   }
 }
 
-/** Waits until something has arrived everywhere. */
-async function judgeArrived(chaos: Chaos, what: string, missing: () => number): Promise<void> {
-  const arrived = eventually(() => (missing() === 0 ? true : undefined), SETTLES_MS);
+/** Waits until something has arrived everywhere. @param until by `performance.now()`; the same for all that is waited for */
+async function judgeArrived(chaos: Chaos, until: number, what: string, missing: () => number): Promise<void> {
+  const arrived = eventually(() => (missing() === 0 ? true : undefined), until - performance.now());
   await arrived.catch(() => chaos.amiss.push(`${what}: ${missing()} did not arrive`));
 }
 
 /** Each added voter has one message, which may arrive several times; the last message of an event names all its ballots. */
-async function judgeMessages(chaos: Chaos, { added, votes, elections }: Acknowledged): Promise<void> {
+async function judgeMessages(chaos: Chaos, until: number, { added, votes, elections }: Acknowledged): Promise<void> {
   const bodies = () => chaos.receiver.received.map(({ body }) => JSON.parse(body));
   const ofVoters = () => bodies().filter(({ type }) => type === 'voter.created');
   const named = () => new Set(ofVoters().map(({ data }) => data.email));
-  await judgeArrived(chaos, 'webhooks of voters', () => added.filter((email) => !named().has(email)).length);
+  await judgeArrived(chaos, until, 'webhooks of voters', () => added.filter((email) => !named().has(email)).length);
   const messages = new Set(ofVoters().map(({ id }) => id)).size;
   if (messages > added.length) chaos.amiss.push(`${messages} messages of ${added.length} voters`);
   for (const { id, positions } of [chaos.poll, chaos.election, ...elections]) {
@@ -111,7 +111,7 @@ async function judgeMessages(chaos: Chaos, { added, votes, elections }: Acknowle
     const last = () =>
       bodies().filter(({ type, votingEventId }) => type === 'ballot.confirmed' && votingEventId === id);
     const said = () => Math.max(0, ...last().map(({ data }) => data.ballots));
-    await judgeArrived(chaos, 'the last count of ballots', () => Math.abs(confirmed - said()));
+    await judgeArrived(chaos, until, 'the last count of ballots', () => Math.abs(confirmed - said()));
   }
 }
 
@@ -147,9 +147,10 @@ export async function judge(chaos: Chaos, done: Acknowledged, faults: readonly I
     total += voters?.total ?? 0;
   }
   if (total !== done.added.length) amiss.push(`${done.added.length} voters were added, ${total} are there`);
-  await judgeMessages(chaos, done);
+  const until = performance.now() + SETTLES_MS;
+  await judgeMessages(chaos, until, done);
   const addressed = () => new Set(chaos.mails.taken.map(({ to }) => to));
-  await judgeArrived(chaos, 'keys by mail', () => done.mailed.filter((email) => !addressed().has(email)).length);
+  await judgeArrived(chaos, until, 'keys by mail', () => done.mailed.filter((email) => !addressed().has(email)).length);
   for (const shop of shops) amiss.push(...(await findMisplacedMoney(merchant, shop)));
   const { rows } = await merchant.query('SELECT id, status, refunded_at FROM payment_attempts WHERE id = ANY ($1)', [
     [...done.paid],
