@@ -65,8 +65,8 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 924,
   webhooks: 2338,
   'voting-events': 4921,
-  'ballot-definition': 3642,
-  voters: 5425,
+  'ballot-definition': 3648,
+  voters: 5415,
   payments: 4011,
   credits: 701,
   ballots: 3175,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_556;
+const LINES_OF_ALL = 64_552;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -186,6 +186,12 @@ export const loadPublicBallotDefinition = (deps: Pick<Deps, 'events' | 'definiti
 export const listGroupIds = async (executor: Executor, eventId: string): Promise<Set<string>> =>
   new Set((await listGroups(executor, eventId)).map((group) => group.id));
 
+/** As `listGroupIds`; no group is deleted before this transaction ends. @throws ApiError 404 if the event is gone */
+export async function holdGroupIds(tx: Transaction, eventId: string): Promise<Set<string>> {
+  orNotFound(await holdEvent(tx, eventId));
+  return listGroupIds(tx, eventId);
+}
+
 /** IDs of groups that keep their voters: groups not deleted, and groups that a position requires, even if other SQL deleted them. */
 export async function listKeptGroupIds(executor: Executor, eventId: string): Promise<string[]> {
   const asked = (await listPositions(executor, eventId)).flatMap(({ groupId }) => groupId ?? []);

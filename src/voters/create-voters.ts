@@ -1,5 +1,6 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
+import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import type { Executor } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created } from '#src/http/answer.ts';
@@ -13,10 +14,10 @@ import type { IsFaulty, SoundParts } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { batchField, createVoters, type FieldName, groupsFor, rowIssues, singleField } from './take-rows.ts';
+import { batchField, createVoters, type FieldName, namesGroup, rowIssues, singleField } from './take-rows.ts';
 import { createVoterBody, createVotersBody, type VoterInput, viewVoter, voterView } from './voter.ts';
 
-export const ROLL_REFUSALS = ['voter_exists', 'roll_closed', 'plan_limit', 'ballot_key_unavailable'] as const;
+export const ROLL_REFUSALS = ['roll_closed', 'plan_limit', 'ballot_key_unavailable'] as const;
 
 export const EXAMPLE_VOTERS = [
   { name: 'Vera Okafor', email: 'vera@club.example' },
@@ -36,7 +37,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
       summary: 'Create a voter',
       scope: 'write',
       answers: answersCreated(voterView, 'The new voter.'),
-      refusals: [...ROLL_REFUSALS],
+      refusals: ['voter_exists', ...ROLL_REFUSALS],
       example: { name: 'Vera Okafor', email: 'vera@club.example' },
     }),
     event,
@@ -54,7 +55,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
       scope: 'write',
       description: 'One bad or duplicate row refuses them all, and is named as `voters[<index>].<field>`.',
       answers: answersCreated(z.array(voterView), 'The new voters, in the order sent.'),
-      refusals: [...ROLL_REFUSALS],
+      refusals: ['voter_exists', ...ROLL_REFUSALS],
       example: { voters: EXAMPLE_VOTERS },
     }),
     event,
@@ -77,7 +78,7 @@ async function judgeRowParts(
   isFaulty: IsFaulty,
 ): Promise<Issue[]> {
   const sent = rows.map((row) => row ?? {});
-  const groupIds = await groupsFor(executor, event, sent);
+  const groupIds = namesGroup(sent) ? await listGroupIds(executor, event.id) : new Set<string>();
   return sent.flatMap((row, index) =>
     rows[index] === undefined ? [] : rowIssues(event, row, groupIds, (field) => name(index, field), isFaulty),
   );

@@ -90,20 +90,14 @@ export async function importWhole(
   rows: readonly ReadRow[],
 ): Promise<ImportedRoll> {
   requireOpenRoll(deps, organizer);
-  const { accepted, rejected } = await takeRead(tx, deps, organizer, rows, true);
+  const { accepted, rejected } = await takeRead(tx, deps, organizer, rows, dryRun);
   const isRefused = rejected.length > 0 && mode === 'all';
-  if (dryRun === true) return resultOf(isRefused ? 0 : accepted, rejected);
-  if (isRefused) {
-    const issues = rejected.map(({ index, field, message }) => ({
-      field: field === '' ? `voters[${index}]` : `voters[${index}].${field}`,
-      message,
-    }));
-    throw validationError(issues, { ...resultOf(0, rejected) });
-  }
-  const taken = await takeRead(tx, deps, organizer, rows);
-  // A concurrent request has added one of the voters since the validation.
-  if (taken.rejected.length > 0) throw refuse('voter_just_added');
-  return resultOf(accepted, rejected);
+  if (!isRefused || dryRun === true) return resultOf(isRefused ? 0 : accepted, rejected);
+  const issues = rejected.map(({ index, field, message }) => ({
+    field: field === '' ? `voters[${index}]` : `voters[${index}].${field}`,
+    message,
+  }));
+  throw validationError(issues, { ...resultOf(0, rejected) });
 }
 
 /** Imports the valid rows, 500 per transaction. A retry under the same Idempotency-Key resumes. @throws ApiError 409, 422 `plan_limit` */

@@ -98,7 +98,7 @@ CREATE OR REPLACE FUNCTION judge_cast(
     coalesce(v.first_use AND s.status = 'open' AND NOT s.stale, false),
     v.tagged
   FROM (SELECT 1) AS one
-  LEFT JOIN voting_events e ON e.id = p_event
+  LEFT JOIN voting_events e ON e.id = p_event AND e.deleted_at IS NULL
   LEFT JOIN LATERAL (
     SELECT CASE WHEN at_hand.status = 'closed' AND p_paid_at <= least(e.closed_at, e.ends_at)
         AND p_at < event_final_at(e.ends_at, e.closed_at, e.rehearsal_since) THEN 'open' ELSE at_hand.status END AS status,

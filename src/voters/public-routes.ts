@@ -86,7 +86,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
         registeredVoterView,
         'The voter. With automatic approval, the first voter key that is used approves it.',
       ),
-      refusals: ['registration_closed', ...ROLL_REFUSALS],
+      refusals: ['registration_closed', 'voter_exists', ...ROLL_REFUSALS],
       example: { name: 'Tomás Ruiz', email: 'tomas@club.example' },
     }),
     event,

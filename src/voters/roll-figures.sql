@@ -70,7 +70,7 @@ BEGIN
   -- Counts again: only now does it see what others committed during the wait.
   SELECT CASE p_place WHEN 'organizer' THEN p.organizer ELSE p.registration END AS held, p.parts INTO places FROM voter_places(p_event) AS p;
   SELECT event_status(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, now_ms()) INTO status
-  FROM voting_events e WHERE e.id = p_event;
+  FROM voting_events e WHERE e.id = p_event AND e.deleted_at IS NULL;
   -- Keeps counting cheap while many voters are added; one transaction folds at a time.
   IF places.parts > 100 AND pg_try_advisory_xact_lock(hashtextextended('fold ' || p_event, 0)) THEN PERFORM fold_roll_figures(p_event); END IF;
   RETURN CASE WHEN status IS NULL THEN 'gone' WHEN status = 'closed' THEN 'closed' WHEN places.held > p_limit THEN 'full' ELSE 'room' END;

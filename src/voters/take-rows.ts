@@ -1,7 +1,7 @@
 import { and, eq, getTableColumns, inArray, or, sql } from 'drizzle-orm';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type PlanName, planLimit } from '#src/accounts/plans.ts';
-import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
+import { holdGroupIds, listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { binaryArray, type ElementType } from '#src/database/binary-array.ts';
 import {
   type Executor,
@@ -52,14 +52,8 @@ export function rowIssues(
   return issues;
 }
 
-/** The groups that rows may name; looked up only if a row names a group. */
-export async function groupsFor(
-  executor: Executor,
-  event: VotingEvent,
-  rows: readonly SoundParts<VoterInput>[],
-): Promise<ReadonlySet<string>> {
-  return rows.some((row) => row.groupId != null) ? await listGroupIds(executor, event.id) : new Set();
-}
+/** Whether the groups of the event must be known to judge these rows. */
+export const namesGroup = (rows: readonly SoundParts<VoterInput>[]): boolean => rows.some((row) => row.groupId != null);
 
 export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput, { source, status }: NewVoterSource) {
   const nowMs = deps.clock.now();
@@ -207,7 +201,8 @@ export async function addVoters(
   source: NewVoterSource,
   { atomic, dryRun = false }: Taking,
 ): Promise<JudgedRow[]> {
-  const groupIds = await groupsFor(tx, event, inputs);
+  const list = dryRun ? listGroupIds : holdGroupIds;
+  const groupIds = namesGroup(inputs) ? await list(tx, event.id) : new Set<string>();
   const judged = inputs.map(
     (input): JudgedRow => ({
       input,

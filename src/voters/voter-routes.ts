@@ -198,7 +198,7 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
       description:
         'Weight and group of somebody who voted are frozen. Another address or voter ID ends the keys that were mailed, and drops a ballot that was cast and is not confirmed.',
       answers: answersOne(voterView, 'The voter as it is now.'),
-      refusals: [...ROLL_REFUSALS, 'event_has_ballots', 'results_final'],
+      refusals: ['voter_exists', ...ROLL_REFUSALS, 'event_has_ballots', 'results_final'],
       example: { status: 'approved', name: 'Vera Okafor-Lind' },
     }),
     voter,

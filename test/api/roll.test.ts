@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Caller } from '#src/http/caller.ts';
 import type { Claim } from '#src/http/idempotent-request.ts';
 import { textHolds } from '#src/platform/text.ts';
@@ -97,6 +97,35 @@ describe('an import of rows', () => {
     expect(refusalOf(answer)).toEqual([409, 'event_closed']);
     expect(answer.body.error.details.accepted).toBe(await count(event));
   });
+
+  // It was a 500: the group was gone between the look at it and the rows that name it.
+  test.each(['all', 'partial'])(
+    'holds a group that is deleted at that moment until its rows are stored: %s',
+    async (mode) => {
+      const event = await create();
+      const group = await account.of(event).make('/groups', { name: 'South' });
+      const isGone = async (): Promise<boolean> =>
+        (await service.query('SELECT id FROM groups WHERE id = $1', [group.id])).length === 0;
+      const isHeldUp = async (): Promise<boolean> =>
+        (
+          await service.query(
+            `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          )
+        ).length > 0;
+      let deletion: Promise<TestAnswer> | undefined;
+      using beforeRows = vi.spyOn(service.deps.ballotKeys, 'requirePlaces');
+      beforeRows.mockImplementationOnce(async () => {
+        deletion = account.of(event).delete(`/groups/${group.id}`);
+        await untilTrue(async () => (await isHeldUp()) || (await isGone()));
+      });
+      const rows = people(3).map((row) => ({ ...row, groupId: group.id }));
+      expect(demand(await send(event, { mode, voters: rows }), 200)).toMatchObject({ accepted: 3, rejectedCount: 0 });
+      expect((await deletion)?.status).toBe(202);
+      await untilTrue(isGone);
+      const { data } = (await account.of(event).get('/voters')).body;
+      expect(data.map((voter: { groupId: string | null }) => voter.groupId)).toEqual([null, null, null]);
+    },
+  );
 
   test('takes none where one is bad and all are asked for, with the same report', async () => {
     const event = await create();

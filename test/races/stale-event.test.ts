@@ -1,12 +1,13 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { differsFromLog } from '#src/ballot-log/frozen.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { lockEvent, markFinal } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
+import { refusalOf } from '#test/harness/answers.ts';
 import { demand, PLURALITY, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
-import { createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
+import { cast, createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
 
@@ -84,4 +85,23 @@ test('a ballot that its organizer changes all the time is cast all the same', as
     definitions.get = get;
   }
   expect(changes).toBeGreaterThan(1);
+});
+
+test('what the deletion of its event overtakes is answered as if the event had never been there', async () => {
+  const { definitions, ballotKeys } = service.deps;
+  const election = await createKeyedElection(service, account, [1]);
+  const get = definitions.get.bind(definitions);
+  using reads = vi.spyOn(definitions, 'get');
+  reads.mockImplementationOnce(async (event) => {
+    const read = await get(event);
+    demand(await account.of(election).delete(''), 204);
+    return read;
+  });
+  expect(refusalOf(await cast(service, election, 0))).toEqual([404, 'not_found']);
+  const roll = await account.event({ type: 'election' }, PLURALITY, false);
+  using beforeRows = vi.spyOn(ballotKeys, 'requirePlaces');
+  beforeRows.mockImplementationOnce(async () => void demand(await account.of(roll).delete(''), 204));
+  const rows = { voters: [{ name: 'Vera', email: 'vera@voters.example' }] };
+  expect(refusalOf(await account.of(roll).post('/voters/batch', rows))).toEqual([404, 'not_found']);
+  expect([reads, beforeRows].map(({ mock }) => mock.calls.length > 0)).toEqual([true, true]);
 });
