@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2338,
   'voting-events': 4921,
   'ballot-definition': 3648,
-  voters: 5415,
+  voters: 5413,
   payments: 4011,
   credits: 701,
   ballots: 3175,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_552;
+const LINES_OF_ALL = 64_550;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -4,7 +4,7 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import { type PlanName, type Plans, planLimit } from '#src/accounts/plans.ts';
 import { findAccount } from '#src/accounts/repository.ts';
-import { holdGroupIds, listPrices } from '#src/ballot-definition/ballot-definition.ts';
+import { listGroupIds, listPrices } from '#src/ballot-definition/ballot-definition.ts';
 import { copyBallotDefinition } from '#src/ballot-definition/copy-ballot-definition.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -256,7 +256,7 @@ async function insertCopies(
   page: readonly (typeof voters.$inferSelect)[],
 ): Promise<void> {
   const copyOf = new Map(groups);
-  const present = await holdGroupIds(tx, event.id);
+  const present = await listGroupIds(tx, event.id);
   const rows = page.map(({ name, email, voterId, groupId, weightMicro, status }) => {
     const own = groupId === null ? undefined : copyOf.get(groupId);
     const input = {

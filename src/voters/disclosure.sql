@@ -10,7 +10,7 @@ END $$;
 -- appear in the public live count. The final result discloses the rest. Also writes the figures of who voted. A single statement does all
 -- this, so that voters and ballots come from one snapshot.
 -- Voters whose ballots look alike are disclosed five at a time: the only disclosed voter of a weight, or of a group with a position of its
--- own, could be linked with the only ballot of that kind. Weights don't count where one has fewer than five voters: then the organizer's
+-- own, could be linked with the only ballot of that kind. Weights do not count where one has fewer than five voters: then the organizer's
 -- results move with the steps, too. Until five of a kind wait, the public count moves without them.
 -- Returns the voters whose approval by their first key is now disclosed (`approved`). Before the final result it also returns the data of
 -- the public snapshot: the last leaf of the box with the last signed head (`box`), the queued ballots (`queue`) and the previous snapshot
@@ -35,8 +35,6 @@ BEGIN
     SELECT count(*) INTO queued FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = p_event LIMIT p_most + 1) AS q;
     IF queued > p_most OR EXISTS (SELECT 1 FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id
       WHERE l.voting_event_id = p_event AND e.ballot_key = p_key AND l.ballots + queued < p_least) THEN RETURN; END IF;
-  END IF;
-  IF NOT whole THEN
     SELECT min(v.weight_micro) INTO lightest FROM voters v WHERE v.voting_event_id = p_event;
     SELECT min(v.weight_micro) INTO heavier FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > lightest;
     by_weight := heavier IS NOT NULL AND NOT has_rare_weight(p_event);
