@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import type { DumpedRow } from './attacker.ts';
 
 /** What the write-ahead log shows of a database: which record of which transaction is how long. Its bytes are not looked at. */
@@ -33,7 +33,10 @@ export class WrittenAhead {
     const to = await endOf(this.#pool);
     if (to === from) return;
     this.#from = to;
-    const { rows } = await this.#pool.query<{ kind: string; at: string; xid: string; columns: Record<string, number> }>(
+    // Without the time limits of the service's pool: beside other tests the server writes gigabytes in between, which take longer to read.
+    const client = new pg.Client({ connectionString: this.#pool.options.connectionString });
+    await client.connect();
+    const reading = client.query<{ kind: string; at: string; xid: string; columns: Record<string, number> }>(
       `SELECT concat_ws(' ', r.resource_manager, replace(r.record_type, '+INIT', ''), o.relname) AS kind, r.start_lsn - '0/0'::pg_lsn AS at, r.xid::text AS xid,
          jsonb_build_object('record', r.record_length, 'data', r.main_data_length) AS columns
        FROM pg_get_wal_records_info($1, $2) AS r
@@ -43,6 +46,7 @@ export class WrittenAhead {
        WHERE r.xid::text <> '0'`,
       [from, to],
     );
+    const { rows } = await reading.finally(() => client.end());
     for (const { kind, at, xid, columns } of rows)
       this.#rows.push({ table: `written ahead: ${kind}`, place: Number(at), transaction: Number(xid), columns });
   }
