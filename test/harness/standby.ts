@@ -51,11 +51,24 @@ export const waitForStandbys = ({ url }: Pick<OwnServer, 'url'>, names: string):
     await client.query('SELECT pg_reload_conf()');
   });
 
-/** Sends all processes of a server a signal: KILL as where its machine is gone, STOP and CONT for one that hangs. */
+/**
+ * Sends all processes of a server a signal: KILL as where its machine is gone, STOP and CONT for one that hangs. Once killed, none of
+ * them runs any more: one that was writing outlives the signal for a moment, and keeps a server from starting on its files.
+ */
 export function signalServer({ data }: Pick<OwnServer, 'data'>, signal: 'KILL' | 'STOP' | 'CONT'): void {
   const pid = readFileSync(path.join(data, 'postmaster.pid'), 'utf8').split('\n')[0] ?? '';
+  // While it stands still it begins no process that the signal would miss.
+  spawnSync('kill', ['-STOP', pid]);
   const children = spawnSync('pgrep', ['-P', pid], { encoding: 'utf8' }).stdout.split('\n').filter(Boolean);
-  spawnSync('kill', [`-${signal}`, pid, ...children]);
+  const pids = [pid, ...children];
+  spawnSync('kill', [`-${signal}`, ...pids]);
+  while (signal === 'KILL' && areRunning(pids));
+}
+
+/** Leaves out what is dead and waits in the process table for its parent. */
+function areRunning(pids: readonly string[]): boolean {
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', pids.join()], { encoding: 'utf8' });
+  return stdout.split('\n').some((state) => state !== '' && !state.startsWith('Z'));
 }
 
 /** A machine that is gone: no process of the server ends by itself. Its disk goes, too. */

@@ -58,10 +58,10 @@ export function ballotIssues(event: Event, votes: readonly Entry[], group: strin
     points.set(position, (points.get(position) ?? 0) + (value ?? 0));
   }
   for (const [position, count] of byPosition) {
-    const max = position.maxSelections ?? Number.MAX_SAFE_INTEGER;
     const standing = event.candidates.filter(
       (one) => one.positionIds.includes(position.id) && one.status === 'approved',
     ).length;
+    const max = position.maxSelections ?? standing;
     if (count > max || count < Math.min(position.minSelections ?? 0, standing)) {
       exact.push('votes');
       loose = true;

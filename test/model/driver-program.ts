@@ -1,8 +1,7 @@
 import { readConfig } from '#src/config.ts';
-import { monotonicMs } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createDeps, startService } from '#src/service.ts';
-import { driverNow, setTimeOffset } from './driver-time.ts';
+import { leadClock, setTimeOffset } from './driver-time.ts';
 
 /** What the driver tells a process; each is answered with its number. */
 export type Order =
@@ -14,11 +13,11 @@ const config = readConfig();
 const databaseUrl = config.databaseUrl ?? '';
 const provider = process.env['DRIVER_PROVIDER_URL'];
 const deps = createDeps(config, databaseUrl, createLog(config.logLevel), provider);
+leadClock(deps.clock);
 const service = await startService(deps, databaseUrl);
 process.on('message', (order: Order) => {
   if (order.do === 'time') {
     setTimeOffset(order.offsetMs);
-    deps.clock.follow(driverNow(), monotonicMs(), monotonicMs());
   } else {
     deps.authenticator.forgetAll();
     deps.events.forgetAll();

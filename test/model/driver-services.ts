@@ -3,12 +3,11 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { readConfig } from '#src/config.ts';
-import { monotonicMs } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createDeps, startService } from '#src/service.ts';
 import { QUICK_START } from '#test/harness/started-service.ts';
 import type { Order } from './driver-program.ts';
-import { driverNow } from './driver-time.ts';
+import { leadClock } from './driver-time.ts';
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -31,11 +30,11 @@ export const startWithin: StartService = async (environment) => {
   const url = config.databaseUrl ?? '';
   const provider = environment['DRIVER_PROVIDER_URL'];
   const deps = createDeps(config, url, createLog(config.logLevel), provider);
+  leadClock(deps.clock);
   const service = await startService(deps, url);
   return {
     port: service.port,
-    // The next beat would bring it, a moment too late.
-    setOffset: async () => deps.clock.follow(driverNow(), monotonicMs(), monotonicMs()),
+    setOffset: () => Promise.resolve(),
     async forget() {
       deps.authenticator.forgetAll();
       deps.events.forgetAll();

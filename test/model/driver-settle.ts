@@ -23,7 +23,7 @@ const DUE = `
     EXISTS (SELECT 1 FROM webhook_deliveries d, t WHERE d.status = 'pending' AND d.next_try_at <= t.at
       AND EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND w.status = 'active')) AS webhooks,
     EXISTS (SELECT 1 FROM t, voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
-      WHERE (e.opened_at IS NOT NULL OR (e.starts_at <= t.at AND e.ready)) AND (
+      WHERE e.deleted_at IS NULL AND (e.opened_at IS NOT NULL OR (e.starts_at <= t.at AND e.ready)) AND (
         l.size IS NULL OR (l.closed_size IS NULL AND l.paper_version < e.paper_version)
         OR (${FINAL} AND (l.closed_size IS NULL
           OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))

@@ -1,3 +1,4 @@
+import type { DatabaseClock } from '#src/database/database-clock.ts';
 import { systemClock } from '#src/platform/clock.ts';
 
 let offsetMs = 0;
@@ -11,3 +12,7 @@ export function setTimeOffset(ms: number): void {
 }
 
 export const driverNow = (): number => systemClock.now();
+
+/** Gives a service the driver's time: a measurement of the database's clock from before a leap would take the service back for a moment. */
+export const leadClock = (clock: DatabaseClock): void =>
+  void Object.assign(clock, { now: driverNow, follow: () => undefined });
