@@ -37,7 +37,7 @@ const chaos = await startChaos(Math.ceil(600 * minutes), isControl, createRandom
 process.once('exit', () => {
   for (const { running } of chaos.places) running?.child.kill('SIGKILL');
 });
-process.once('SIGINT', () => process.exit(1));
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 const faults: Interval[] = [];
 const lateness = monitorEventLoopDelay();
 lateness.enable();
