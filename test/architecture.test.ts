@@ -410,6 +410,9 @@ describe('the house', () => {
     expect(heavier).toEqual([]);
     expect(weighed.reduce((sum, { lines }) => sum + lines, 0)).toBeLessThanOrEqual(LINES_OF_ALL);
     expect(weighed.filter(({ lines }) => lines < 25).length).toBeLessThanOrEqual(SMALL_FILES);
+    // The page about the layout names the same figure.
+    const page = readFileSync(path.resolve(SOURCE, '../docs/architecture.md'), 'utf8');
+    expect(page).toContain(`, ${LINES_OF_ALL.toLocaleString('en')}: the budget`);
   });
 
   test('has the text that each broken build replaces, once, and the test that is red on it', () => {
