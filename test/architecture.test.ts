@@ -64,23 +64,23 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 563,
   accounts: 924,
   webhooks: 2338,
-  'voting-events': 4921,
+  'voting-events': 4922,
   'ballot-definition': 3648,
   voters: 5413,
   payments: 4011,
   credits: 701,
-  ballots: 3175,
+  ballots: 3179,
   'ballot-log': 4549,
   'service-log': 638,
   tally: 2534,
-  results: 6326,
+  results: 6315,
   letters: 985,
   console: 1145,
   demo: 442,
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_550;
+const LINES_OF_ALL = 64_544;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -78,7 +78,7 @@ export async function registrationIssues(
   ];
 }
 
-/** The references to check in a change. Stored positions and role are included if one of them changes or the candidate is approved. */
+/** The positions, group and role to check for a PATCH. Stored positions and role are checked too if one of them changes or the candidate is approved. */
 export function changedLinks(before: Candidate, body: SoundParts<Body>, isFaulty: IsFaulty): CandidateLinks {
   const stands = body.status === 'approved' && before.status !== 'approved';
   const isJudged = stands || body.positionIds !== undefined || body.referendumRole !== undefined;

@@ -67,7 +67,7 @@ export const logConfigurations = pgTable(
     leafIndex: count('leaf_index').notNull(),
     kind: text().$type<'event' | 'candidate' | 'group' | 'position'>().notNull(),
     partId: text('part_id').notNull(),
-    /** Null if the row was deleted. */
+    /** Canonical JSON of the event, candidate, group or position; null if the leaf records its deletion. */
     content: text(),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.number] })],

@@ -42,6 +42,10 @@ import { deriveConfirmationCode, generateConfirmationCode } from './waiting-ball
 
 const EXAMPLE_VOTES = [{ positionId: EXAMPLE.position, candidateId: EXAMPLE.candidate }];
 
+/**
+ * The operation "Cast a ballot". Fixed elsewhere: the order of its steps, which decides between refusals (completions 1.6), and the bytes of
+ * its answer: `remake` must give those of `castBallot`, or a repeated request would get another code.
+ */
 export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
   const embedded = deps.config.databaseUrl === undefined;
   const paidFeature = requirePlan(({ event: { payToVote }, ownerPlan }: VoteCaller, raw) => {

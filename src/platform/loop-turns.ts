@@ -13,9 +13,9 @@ const REMEMBERED = 4_000;
  * several pieces (`together`) are one in each iteration instead: they are the work that the others wait for.
  */
 export class LoopTurns {
-  /** Milliseconds by name. */
+  /** How long the event loop has worked for each name, such as an account or an address; in ms. */
   readonly #spent = new RecentMap<number>(REMEMBERED);
-  /** What the name had spent whose turn was last: no name that comes stands below it. */
+  /** The time of the name that was served last. A new name starts with this value, not with 0: it must not go ahead of all others. */
   #least = 0;
   /** Waiting pieces of work by name, in the order of their arrival. */
   readonly #waiting = new Map<string, (() => void)[]>();

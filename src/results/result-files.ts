@@ -1,5 +1,6 @@
 import { csvCell } from '#src/platform/csv.ts';
 import { pick } from '#src/platform/pick.ts';
+import { jsonPieces } from '#src/platform/stream-text.ts';
 import type { PositionResult, Round, TieDecision } from '#src/tally/position-result.ts';
 import type { EventResults } from './event-results.ts';
 
@@ -151,22 +152,10 @@ function* writeTable({ positions, final, rehearsal }: EventResults): Generator<s
   }
 }
 
-/** `{ data }` as `GET …/results` gives it, in pieces: the rounds of a thousand candidates fill a hundred megabytes. */
-function* writeJson(results: EventResults): Generator<string> {
-  const { positions, ...rest } = results;
-  const members = JSON.stringify(rest).slice(1, -1);
-  yield `{"data":{${members},"positions":[`;
-  for (const [index, { rounds, ...position }] of positions.entries()) {
-    const own = JSON.stringify(position).slice(1, -1);
-    yield `${index === 0 ? '' : ','}{${own},"rounds":`;
-    if (rounds === null) yield 'null';
-    else {
-      for (const [at, round] of rounds.entries()) yield `${at === 0 ? '[' : ','}${JSON.stringify(round)}`;
-      yield rounds.length === 0 ? '[]' : ']';
-    }
-    yield '}';
-  }
-  yield ']}}\n';
+/** `{ data }` as `GET …/results` gives it, in pieces down to the rounds of a position, which fill a hundred megabytes for a thousand candidates. */
+function* writeJson(data: EventResults): Generator<string> {
+  yield* jsonPieces({ data }, 5);
+  yield '\n';
 }
 
 export const FILES = { csv: writeCsv, table: writeTable, json: writeJson } as const satisfies Record<

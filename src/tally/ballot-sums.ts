@@ -43,7 +43,7 @@ class CandidateSums {
   readonly #candidates: number;
   readonly #rows = new Map<bigint, WeightRow>();
   #lastRow: WeightRow | undefined;
-  /** Sums of ballots that no row may take: the weight has no row, or the row could exceed 2^53 − 1. Created when first needed. */
+  /** Sums of the ballots that no row of numbers can take: their weight is rare, or a sum could pass 2^53 − 1. Created when first needed. */
   #wide: { readonly heads: bigint[]; readonly weightMicro: bigint[] } | undefined;
 
   constructor(candidates: number) {

@@ -241,7 +241,7 @@ interface Sums {
   readonly limbs: Float64Array;
   /** 1 if the receiver got a group. */
   readonly touched: Uint8Array;
-  /** Number of ballots that `#moveSingles` moved to the receiver. */
+  /** How many ballots of groups with exactly one ballot the receiver got; `#moveSingles` moves them. */
   readonly singles: Float64Array;
 }
 

@@ -20,7 +20,7 @@ const MAX_BIT = 29;
 
 /** Sorts a ballot's candidates by rank, first choice first, without gaps. */
 class RankReader {
-  /** The ranking that `read` read last is at the beginning. */
+  /** Output of `read`: the candidates of the ballot, first choice first, from index 0. Later elements are left over from longer ballots. */
   readonly places: Uint16Array;
   /** By rank: candidate + 1, or 0 if no candidate has the rank. All 0 between two ballots. */
   #candidateAt: Uint16Array;

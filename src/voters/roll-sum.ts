@@ -92,7 +92,7 @@ async function takeKey(tx: Transaction, secrets: Secrets, eventId: string): Prom
   return found;
 }
 
-/** Attempts to store a difference. An attempt fails if a fold has raised the version meanwhile. */
+/** How often `noteRoll` tries to store a change. A try fails if the job that adds up the changes (`fold`) raised the version meanwhile. */
 const TRIES = 5;
 
 /**

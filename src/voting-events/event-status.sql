@@ -19,8 +19,9 @@ RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
     ELSE 'draft'
   END;
 
--- The end of an event, or the number of its rehearsal, and the rules that casts and confirms read from its row, as text: `endsOf` in
--- src/voting-events/lifecycle.ts. The caller of `endsOf` has verified the event's tag: a row that differs changed since, or is forged.
+-- A fingerprint of what a cast or confirm depends on: the event's end, or the number of its rehearsal, and four settings. The service
+-- computes the same text (`endsOf` in src/voting-events/lifecycle.ts) from its verified copy of the event and sends it along. If the row
+-- gives another text, the event was changed since, or by SQL from outside, and the statement refuses.
 CREATE OR REPLACE FUNCTION event_ends(
   p_ends_at bigint, p_closed_at bigint, p_rehearsal_since bigint, p_rehearsal_number integer, p_type text, p_voter_approval text,
   p_repeat_votes boolean, p_require_voter_id boolean

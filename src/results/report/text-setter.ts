@@ -66,7 +66,7 @@ export class TextSetter {
     this.#doc.font(name, style.size);
   }
 
-  /** Measures a run, and finds a layout that does not fail. */
+  /** Measures a run with its marks placed on the letters, or unplaced if the font cannot place them. */
   #measure(run: TextRun, style: TextStyle): { readonly width: number; readonly layout: Layout } {
     this.#use(run, style);
     const layout: Layout = run.rightToLeft ? { features: [] } : {};
