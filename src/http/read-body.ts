@@ -96,6 +96,9 @@ async function storeRequestBody(c: RequestContext, maxBytes: number): Promise<St
   return { file: handle.fd, length, handle };
 }
 
+/** The most bytes of a form that a page of this service sends. */
+export const FORM_BYTES = 4 * 1024;
+
 /** Bodies up to this length are read into memory and do not count towards the limits of body bytes. */
 const FREE_BYTES = 64 * 1024;
 
@@ -160,12 +163,12 @@ async function parseShort(
  * Reads the body of a request without a key, and waits for a place of its address among the requests that are worked at.
  * @throws ApiError 422 past the bound; 429 if its address has too many bytes under way, or no place becomes free in time
  */
-export async function readStrangersBody(c: RequestContext): Promise<Uint8Array> {
+export async function readStrangersBody(c: RequestContext, maxBytes: number): Promise<Uint8Array> {
   const { incoming } = c.env;
-  const announced = Math.min(Number(incoming.headers['content-length'] ?? USUAL_BOUNDS.bytes), USUAL_BOUNDS.bytes);
+  const announced = Math.min(Number(incoming.headers['content-length'] ?? maxBytes), maxBytes);
   const address = c.get('known').address ?? '';
   if (announced > FREE_BYTES) await c.get('life').take(c.get('service').leases.strangersBytes, address, announced);
-  const bytes = await c.get('life').rest(readRequestBody(incoming));
+  const bytes = await c.get('life').rest(readRequestBody(incoming, maxBytes));
   await beginWork(c);
   return bytes;
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { answersOne } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
+import { MAX_BODY_BYTES } from '#src/http/json/strict-json.ts';
 import { operation } from '#src/http/operation.ts';
 import { readStrangersBody } from '#src/http/read-body.ts';
 import { answer } from '#src/http/send.ts';
@@ -39,7 +40,7 @@ export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env
     }),
     async (c) => {
       const source = { provider: c.req.param('provider'), businessId: c.req.param('businessId') };
-      const bytes = await readStrangersBody(c);
+      const bytes = await readStrangersBody(c, MAX_BODY_BYTES);
       return answer(c, await receiveProviderEvent(payments, source, bytes, c.req.raw.headers));
     },
   );

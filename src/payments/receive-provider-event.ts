@@ -5,10 +5,11 @@ import { nowMs } from '#src/database/columns.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
+import { mayHoldTooMany } from '#src/http/json/strict-json.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { isAttemptId, type WebhookNotice } from '#src/payment-providers/provider.ts';
 import { DAY_MS, SECOND_MS } from '#src/platform/clock.ts';
-import { badRequest, notFound } from '#src/platform/errors.ts';
+import { badRequest, invalidField, notFound } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttemptById, findAttemptOfPayments } from './attempt-repository.ts';
@@ -82,7 +83,7 @@ const KEPT_MS = 30 * DAY_MS;
 /**
  * Receives a provider's webhook: verifies the signature of the raw bytes, stores the message once and answers; a job does the rest
  * (completions 7.2). The message is a hint: the service only takes from it which attempt to ask the provider about.
- * @throws ApiError 404 for an unknown business, 400 for a message that the provider did not sign
+ * @throws ApiError 404 for an unknown business, 422 for more values than a body may have, 400 for a message that the provider did not sign
  */
 export async function receiveProviderEvent(
   deps: PaymentDeps,
@@ -92,6 +93,8 @@ export async function receiveProviderEvent(
 ): Promise<Answer> {
   const business = await findBusinessEver(deps.db, businessId);
   if (business === undefined || business.provider !== provider) throw notFound();
+  // An adapter may work at each value of the message, and who has a business of their own can sign anything.
+  if (mayHoldTooMany(rawBody)) throw invalidField('', 'has more values than a body may have');
   const verdict = deps.payments.of(business).verifyWebhook(openCredentials(deps.secrets, business), rawBody, headers);
   if (verdict.kind !== 'genuine') {
     deps.log.warn({ business: business.id, verdict: verdict.kind }, 'a provider message was not taken');

@@ -3,7 +3,7 @@ import type { Answer } from '#src/http/answer.ts';
 import { answersText } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
-import { readStrangersBody } from '#src/http/read-body.ts';
+import { FORM_BYTES, readStrangersBody } from '#src/http/read-body.ts';
 import { answer } from '#src/http/send.ts';
 import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
 import { appendAttempt, type CheckoutPage } from '#src/payment-providers/provider.ts';
@@ -125,7 +125,7 @@ export function rehearsedPaymentRouter(deps: PaymentDeps): Hono<Env> {
       bytes: true,
     }),
     async (c) => {
-      const sent = new URLSearchParams((await readStrangersBody(c)).toString());
+      const sent = new URLSearchParams((await readStrangersBody(c, FORM_BYTES)).toString());
       const outcome = OUTCOMES.find((one) => one === sent.get('outcome'));
       const { returnUrl, cancelUrl } = await readRehearsedPayment(deps, c.req.param('id'));
       if (outcome === undefined) throw invalidField('outcome', 'must be "pay", "fail" or "cancel"');

@@ -6,7 +6,7 @@ import type { Answer } from '#src/http/answer.ts';
 import { answersText } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
-import { readStrangersBody } from '#src/http/read-body.ts';
+import { FORM_BYTES, readStrangersBody } from '#src/http/read-body.ts';
 import { answer } from '#src/http/send.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
@@ -90,7 +90,7 @@ export function confirmAddressRouter(deps: Deps): Hono<Env> {
       bytes: true,
     }),
     async (c) => {
-      await readStrangersBody(c);
+      await readStrangersBody(c, FORM_BYTES);
       const confirmed = await inTransaction(deps.db, (tx) => confirmAddress(tx, deps.secrets, c.req.param('token')));
       return answer(c, confirmed ? DONE : OVER);
     },

@@ -326,6 +326,14 @@ describe.each(PROVIDERS)('a message of %s', (provider) => {
     expect(await event.payment(attempt)).toMatchObject({ status: 'pending', refund: null });
   });
 
+  test('is read up to as many values as a body may have: who has a business can sign a megabyte of them', async () => {
+    const event = await poll(provider);
+    const withValues = (count: number) =>
+      JSON.stringify({ id: `evt_${count}`, event: 'x', type: 'x', livemode: false, more: Array(count).fill([]) });
+    expect((await send(event, withValues(19_000))).status).toBe(200);
+    expect((await send(event, withValues(21_000))).status).toBe(422);
+  });
+
   test('that another signed is refused, whatever its shape', async () => {
     const event = await poll(provider);
     const other = await poll(provider);

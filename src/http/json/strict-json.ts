@@ -94,6 +94,16 @@ function outlineOf(text: string, maxValues: number) {
   return { names, mayBeRounded };
 }
 
+/**
+ * Whether a JSON text may have more values than a body (completions 1.1), by its commas. A parser that works at each value, in this service
+ * or in a library, must not get it: a megabyte holds half a million values.
+ */
+export function mayHoldTooMany(bytes: Uint8Array): boolean {
+  let commas = 0;
+  for (let at = bytes.indexOf(COMMA); at !== -1 && commas <= MAX_VALUES; at = bytes.indexOf(COMMA, at + 1)) commas += 1;
+  return commas > MAX_VALUES;
+}
+
 function isKeepableText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
