@@ -583,6 +583,7 @@ CREATE TABLE "voting_events" (
 	"rehearsal_number" integer DEFAULT 0 NOT NULL,
 	"rehearsal_ballots" bigint DEFAULT 0 NOT NULL,
 	"ballot_key" text,
+	"real_key" text,
 	"tag" "bytea" NOT NULL,
 	"alarm" text,
 	"deleted_at" bigint,

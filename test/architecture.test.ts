@@ -57,30 +57,30 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2045,
   database: 2272,
   'embedded-postgres': 902,
-  http: 4171,
+  http: 4184,
   server: 1024,
   reference: 2836,
   jobs: 564,
   mail: 563,
-  accounts: 924,
+  accounts: 925,
   webhooks: 2338,
-  'voting-events': 4922,
+  'voting-events': 4949,
   'ballot-definition': 3648,
-  voters: 5413,
-  payments: 4011,
+  voters: 5438,
+  payments: 4015,
   credits: 701,
   ballots: 3179,
   'ballot-log': 4549,
   'service-log': 638,
   tally: 2534,
   results: 6315,
-  letters: 985,
+  letters: 996,
   console: 1145,
   demo: 442,
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_544;
+const LINES_OF_ALL = 64_625;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -80,6 +80,7 @@ const NOT_AUDITED = new Set([
   'deletedAt',
   'copyDone',
   'ballotKey',
+  'realKey',
   'tag',
 ]);
 

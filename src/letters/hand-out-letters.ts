@@ -13,6 +13,7 @@ import {
   beginReading,
   deleteParts,
   isGenuineRun,
+  keyedFor,
   type LetterRun,
   lockLetters,
   partPlace,
@@ -48,7 +49,7 @@ export async function handOut(
   c: RequestContext,
   file: LetterFile,
 ): Promise<() => AsyncIterable<Uint8Array>> {
-  const own = await deps.ballotKeys.find(file.event);
+  const own = await deps.ballotKeys.find(keyedFor(file.event, file.run));
   if (own === undefined) throw refuse('letters_dropped');
   return () => readFile(deps, c, own, file);
 }

@@ -12,6 +12,7 @@ import { voterPageUrl, votingTimes } from '#src/voting-events/event-mail.ts';
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { REHEARSED_MS } from '#src/voting-events/rehearsal.ts';
 import { type LockedEvent, lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
@@ -45,12 +46,15 @@ export const printLettersJob = (deps: PrintDeps): Job<PrintLetters> =>
   defineJob({
     ...PRINT_LETTERS,
     async work(request) {
-      if (await printNext(deps, request)) await enqueue(deps.db, PRINT_LETTERS, request, { key: request.runId });
+      const again = await printNext(deps, request);
+      if (!again) return;
+      const later = again === 'rests' ? { runAtMs: (await readNow(deps.db)) + REHEARSED_MS } : {};
+      await enqueue(deps.db, PRINT_LETTERS, request, { key: request.runId, ...later });
     },
   });
 
-/** Why a run prints no further letter. */
-type Stop = 'over' | 'forged';
+/** Why a run prints no further letter; one of the real vote rests while the event is rehearsed. */
+type Stop = 'over' | 'forged' | 'rests';
 
 interface Step {
   readonly event: LockedEvent;
@@ -69,15 +73,16 @@ async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: Pr
     await endUnfinished(tx, deps.secrets, run, event.lockedAt);
     return 'over';
   }
+  if (event.rehearsalSince !== null && !run.rehearsal) return 'rests';
   return { event, run };
 }
 
-/** @returns whether another job must go on */
-async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolean> {
+/** @returns whether another job must go on, at once or later */
+async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolean | 'rests'> {
   const found = await inTransaction(deps.db, (tx) => lockStep(tx, deps, request));
   if (typeof found === 'string') {
     if (found === 'forged') await reportForged(deps, request.eventId);
-    return false;
+    return found === 'rests' && found;
   }
   const { event, run } = found;
   if (run.done >= run.total) return finish(deps, request);

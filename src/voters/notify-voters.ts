@@ -8,6 +8,7 @@ import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { REHEARSED_MS } from '#src/voting-events/rehearsal.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
@@ -47,20 +48,28 @@ export const listNotifiedVotersJob = (db: Database): Job<ListNotified> =>
     ...LIST_NOTIFIED,
     async work(request) {
       const until = monotonicMs() + RUN_MS;
-      for (;;) {
-        const step = await inTransaction(db, (tx) => listPage(tx, request));
-        if (step === 'done') return;
-        if (step === 'full' || monotonicMs() > until) break;
+      let step = await inTransaction(db, (tx) => listPage(tx, request));
+      while (step === 'more' && monotonicMs() <= until) {
         await setImmediate();
+        step = await inTransaction(db, (tx) => listPage(tx, request));
       }
-      const runAtMs = (await readNow(db)) + LOOK_AGAIN_MS;
+      if (step === 'done') return;
+      const runAtMs = (await readNow(db)) + (step === 'rests' ? REHEARSED_MS : LOOK_AGAIN_MS);
       await enqueue(db, LIST_NOTIFIED, request, { key: request.notificationId, runAtMs });
     },
   });
 
-async function listPage(tx: Transaction, { eventId, notificationId }: ListNotified): Promise<'more' | 'full' | 'done'> {
+/** Whether the event of a real mailing is rehearsed now. */
+const rests = (event: VotingEvent | undefined, { rehearsal }: Notification): boolean =>
+  event !== undefined && event.rehearsalSince !== null && !rehearsal;
+
+async function listPage(
+  tx: Transaction,
+  { eventId, notificationId }: ListNotified,
+): Promise<'more' | 'full' | 'rests' | 'done'> {
   const notification = await lockUnlisted(tx, eventId, notificationId);
   if (notification === undefined) return 'done';
+  if (rests(await findEventById(tx, eventId), notification)) return 'rests';
   if ((await countWaitingMails(tx, notification, MOST_WAITING)) >= MOST_WAITING) return 'full';
   const { voterIds, isLast } = await listNextVoters(tx, notification, VOTERS_AT_A_TIME);
   const mails = voterIds.map((voterId) => ({ eventId, notificationId, voterId }));
@@ -88,6 +97,7 @@ export const mailNotifiedVoterJob = (deps: SendVoterKeyDeps): Job<MailNotified> 
       const notification = await findNotification(deps.db, request.eventId, request.notificationId);
       if (event === undefined || notification === undefined) return;
       if (!(await isWaitingMail(deps.db, notification, request.voterId))) return;
+      if (rests(event, notification)) return postpone(deps, request, (await readNow(deps.db)) + REHEARSED_MS);
       const end = (how: MailEnd): Promise<void> => endNotifiedMail(deps, notification, request.voterId, how);
       const voter = await findVoter(deps.db, event.id, request.voterId);
       const nowMs = await readNow(deps.db);
@@ -119,9 +129,11 @@ async function putOff(
   { until, isOfPlan }: MailLimit,
 ): Promise<void> {
   if (isOfPlan) await note(deps.db, notification, { limitedUntil: until });
-  const key = `${request.notificationId}/${request.voterId}`;
-  await enqueue(deps.db, MAIL_NOTIFIED, request, { key, runAtMs: until + SECOND_MS });
+  await postpone(deps, request, until + SECOND_MS);
 }
+
+const postpone = ({ db }: Pick<SendVoterKeyDeps, 'db'>, request: MailNotified, runAtMs: number): Promise<void> =>
+  enqueue(db, MAIL_NOTIFIED, request, { key: `${request.notificationId}/${request.voterId}`, runAtMs });
 
 /** Whether `keyStatus` shows the outcome of the mail. For `not_voted` it would show that the voter has not voted (completions 5.6). */
 const isTold = ({ audience }: Notification): boolean => audience !== 'not_voted';
@@ -138,7 +150,7 @@ async function deliver(
   // Store the key before the mail is sent: it must work on arrival. The key is not stored if the address has changed meanwhile.
   const isStored = await inTransaction(deps.db, async (tx) => {
     if (!(await insertVoterKey(tx, event, voter, email, keyHash))) return false;
-    if (!isTold(notification)) await showKeyMail(tx, event.id, voter.id, 'sent');
+    if (!isTold(notification)) await showKeyMail(tx, notification, voter.id, 'sent');
     return true;
   });
   if (!isStored) return 'skipped';
@@ -157,9 +169,15 @@ async function deliver(
 }
 
 /** Stores the outcome of a mail with a key in the voter's `keyStatus`. Call with the event locked (`holdEvent`). */
-async function showKeyMail(tx: Transaction, eventId: string, voterId: string, end: 'sent' | 'failed'): Promise<void> {
-  await noteBeforeRehearsal(tx, eventId, voterId);
-  await storeVoter(tx, eventId, voterId, { keyStatus: end });
+async function showKeyMail(
+  tx: Transaction,
+  { votingEventId, rehearsal }: Notification,
+  voterId: string,
+  end: 'sent' | 'failed',
+): Promise<void> {
+  // The outcome of a real mail stays after a rehearsal that began while it was sent.
+  if (rehearsal) await noteBeforeRehearsal(tx, votingEventId, voterId);
+  await storeVoter(tx, votingEventId, voterId, { keyStatus: end });
 }
 
 /** Counts the outcome of a mail. If `keyStatus` does not show it, the pause before the next mail applies even after a failure. */
@@ -176,7 +194,7 @@ async function endNotifiedMail(
     if ((await findNotification(tx, notification.votingEventId, notification.id)) === undefined) return;
     if (isTold(notification) && (end === 'sent' || end === 'failed')) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);
-      await showKeyMail(tx, notification.votingEventId, voterId, end);
+      await showKeyMail(tx, notification, voterId, end);
       if (end === 'failed' && event !== undefined && voter !== undefined)
         await publish(tx, deps, aboutOf(event), 'voter.mail_failed', [viewVoter({ ...voter, keyStatus: end })]);
     }

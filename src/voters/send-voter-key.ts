@@ -3,13 +3,14 @@ import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { inPatientTransaction, inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
-import { defineJob, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { defineJob, enqueue, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
 import type { MailPart } from '#src/mail/compose-mail.ts';
 import type { MailWords } from '#src/mail/mail-words.ts';
 import { deliverMail, MAIL_ATTEMPTS, type Mail, type MailOutcome } from '#src/mail/mailer.ts';
 import { eventMail, voterPageUrl, votingTimes } from '#src/voting-events/event-mail.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { REHEARSED_MS } from '#src/voting-events/rehearsal.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
@@ -82,7 +83,7 @@ const payload = z.strictObject({
   voterId: z.string().nullable(),
   /** Seed of the key: every attempt of the job derives and mails the same key. */
   seed: z.string(),
-  /** Start of the rehearsal in which the key was requested; null without one. If a rehearsal began or ended since, no mail is sent. */
+  /** Start of the rehearsal in which the key was requested; null without one. No mail is sent after that rehearsal, nor during a later one. */
   rehearsalSince: z.int().nullable(),
 });
 type SendVoterKey = z.output<typeof payload>;
@@ -106,6 +107,10 @@ export const sendVoterKeyJob = (deps: SendVoterKeyDeps): Job<SendVoterKey> =>
       const event = await findEventById(deps.db, request.eventId);
       const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
       if (event === undefined || voter === undefined || voter.email === null) return;
+      if (event.rehearsalSince !== null && request.rehearsalSince === null) {
+        const runAtMs = (await readNow(deps.db)) + REHEARSED_MS;
+        return enqueue(deps.db, SEND_VOTER_KEY, request, { runAtMs });
+      }
       if (event.rehearsalSince !== request.rehearsalSince) return;
       if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voter.id);
       const nowMs = await readNow(deps.db);

@@ -7,6 +7,7 @@ import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { readTyped } from '#src/platform/text.ts';
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
+import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { changeInPages } from './change-in-pages.ts';
@@ -76,7 +77,7 @@ export function hashPrintedKey(
  * Stores a key's hash unless an earlier attempt at the mail has stored it. The voter's earlier keys stay valid.
  * @param read the event when the mail was written
  * @param voter with the key generation for which the key was made
- * @returns false if the voter's address or key generation has changed, or if a rehearsal began or ended since
+ * @returns false if the voter's address or key generation has changed @throws ApiError 500 if a rehearsal began or ended since
  */
 export async function insertVoterKey(
   tx: Transaction,
@@ -88,7 +89,8 @@ export async function insertVoterKey(
   const { id: eventId } = read;
   // Waits for transactions that lock the event: a job that mixes the roll rewrites keys, and a change of address deletes them.
   const event = await holdEvent(tx, eventId);
-  if (event === undefined || event.rehearsalSince !== read.rehearsalSince) return false;
+  if (event === undefined) return false;
+  requireSameWorld(read, event);
   const { rowCount } = await tx.execute(sql`
     INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, rehearsal, number)
     SELECT v.voting_event_id, v.id, ${keyHash}, ${event.rehearsalSince !== null}, (SELECT coalesce(max(number), 0) + 1 FROM voter_keys k

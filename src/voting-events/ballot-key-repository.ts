@@ -26,11 +26,17 @@ export function findKeyRow(executor: Executor, name: KeyName) {
 
 const retiredRow = ({ eventId, id }: KeyName): DecidingRow => ['ballot_keys', eventId, id];
 
-/** Marks keys in files for destruction; deletes keys in the database at once. @param inFiles whether keys may be in files */
-export async function retireKeys(tx: Transaction, secrets: Secrets, eventId: string, inFiles: boolean): Promise<void> {
-  if (!inFiles)
-    await tx.execute(sql`DELETE FROM ballot_keys WHERE voting_event_id = ${eventId} AND wrapped IS NOT NULL`);
-  const rows = await tx.select({ id: ballotKeys.id }).from(ballotKeys).where(eq(ballotKeys.votingEventId, eventId));
+/** Marks keys in files for destruction; deletes keys in the database at once. @param inFiles whether keys may be in files @param only one of them */
+export async function retireKeys(
+  tx: Transaction,
+  secrets: Secrets,
+  eventId: string,
+  inFiles: boolean,
+  only?: string,
+): Promise<void> {
+  const meant = only === undefined ? eq(ballotKeys.votingEventId, eventId) : named({ eventId, id: only });
+  if (!inFiles) await tx.delete(ballotKeys).where(and(meant, isNotNull(ballotKeys.wrapped)));
+  const rows = await tx.select({ id: ballotKeys.id }).from(ballotKeys).where(meant);
   for (const { id } of rows)
     await tx
       .update(ballotKeys)

@@ -171,10 +171,11 @@ export class BallotKeys {
   }
 
   /**
-   * Makes the key of an election that a change opens, rehearses or gives a start. The key is on the disk of every folder before
-   * this returns. Refuses such a change of any event while a folder lacks its marker.
+   * Makes the key of an election that a change opens or gives a start, or of a rehearsal's round, which leaves the event's own key
+   * as it is (completions 10.5). The key is on the disk of every folder before this returns. Refuses such a change of any event while
+   * a folder lacks its marker.
    * @param before the event now; undefined for a new event @param after the event after the change
-   * @returns the column to store with the change; nothing if no key was made
+   * @returns the columns to store with the change; nothing if no key was made
    * @throws ApiError 500 `ballot_key_unavailable`
    */
   async prepare(
@@ -182,15 +183,18 @@ export class BallotKeys {
     before: VotingEvent | undefined,
     after: Pick<VotingEvent, 'id' | 'type' | 'startsAt'> &
       Partial<Pick<VotingEvent, 'openedAt' | 'rehearsalSince' | 'closedAt'>>,
-  ): Promise<{ ballotKey?: string }> {
+  ): Promise<{ ballotKey?: string; realKey?: string | null }> {
     const { openedAt = null, rehearsalSince = null, closedAt = null } = after;
     if (closedAt !== null || (after.startsAt === null && openedAt === null && rehearsalSince === null)) return {};
     const opens = (['startsAt', 'openedAt', 'rehearsalSince', 'closedAt'] as const).some(
       (moment) => (before?.[moment] ?? null) !== (after[moment] ?? null),
     );
     if (opens) await this.requirePlaces();
-    if (after.type !== 'election' || (before?.ballotKey ?? null) !== null) return {};
-    return { ballotKey: await this.#make(tx, after.id, await readNow(tx)) };
+    const own = before?.ballotKey ?? null;
+    const isRound = rehearsalSince !== null && rehearsalSince !== before?.rehearsalSince;
+    if (after.type !== 'election' || (own !== null && !isRound)) return {};
+    const ballotKey = await this.#make(tx, after.id, await readNow(tx));
+    return isRound ? { ballotKey, realKey: own } : { ballotKey };
   }
 
   /** Call before folders are used. @throws ApiError 500 `ballot_key_unavailable` while one lacks the cluster's marker (`key-places.ts`) */
@@ -235,9 +239,12 @@ export class BallotKeys {
     return name.id;
   }
 
-  /** Marks the keys of an event for destruction, in the transaction that ends its ballots. Then call `destroyRetired`. */
-  async retire(tx: Transaction, eventId: string): Promise<void> {
-    await retireKeys(tx, this.#deps.secrets, eventId, this.#folders !== undefined);
+  /**
+   * Marks the keys of an event for destruction, in the transaction that ends its ballots. Then call `destroyRetired`.
+   * @param only the key of a rehearsal's round; all keys of the event if left out
+   */
+  async retire(tx: Transaction, eventId: string, only?: string): Promise<void> {
+    await retireKeys(tx, this.#deps.secrets, eventId, this.#folders !== undefined, only);
   }
 
   /** Destroys the retired keys of an event, or of all. A failure raises an alarm, and the next call tries again. */
@@ -335,7 +342,8 @@ export class BallotKeys {
     // Only drops the key from the cache: if other SQL deleted the row, the next request must still find the key file.
     for (const id of cached) if (!standing.has(id)) this.#letGo(id);
     for (const name of doubtful) {
-      if (!standing.has(name.id) && (await findEventById(this.#deps.db, name.eventId))?.ballotKey !== name.id)
+      const event = standing.has(name.id) ? undefined : await findEventById(this.#deps.db, name.eventId);
+      if (!standing.has(name.id) && event?.ballotKey !== name.id && event?.realKey !== name.id)
         await this.#folders?.destroy(keyFileOf(name));
       this.#inDoubt.delete(name.id);
     }

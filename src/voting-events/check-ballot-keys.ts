@@ -89,7 +89,7 @@ export async function listLivingKeys(client: Pick<pg.Client, 'query'>): Promise<
   try {
     const { rows } = await client.query<LivingKey>(`
       SELECT k.voting_event_id AS "eventId", k.id, e.code, k.wrapped FROM ballot_keys k
-      JOIN voting_events e ON e.id = k.voting_event_id AND e.ballot_key = k.id AND e.deleted_at IS NULL
+      JOIN voting_events e ON e.id = k.voting_event_id AND k.id IN (e.ballot_key, e.real_key) AND e.deleted_at IS NULL
       WHERE k.retired_at IS NULL ORDER BY 1`);
     return rows;
   } catch (fault) {

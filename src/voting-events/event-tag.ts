@@ -18,7 +18,7 @@ export const DECIDING_COLUMNS = [
   ...(['paymentBusinessId', 'paymentProvider', 'paymentLivemode'] as const),
   ...(['votingPageUrl', 'contactEmail', 'language', 'logoUrl', 'identityChanges', 'rollChanges'] as const),
   ...(['lettersPrinted', 'rehearsalLetters'] as const),
-  ...(['endsAt', 'closedAt', 'finalAt', 'ballotKey'] as const),
+  ...(['endsAt', 'closedAt', 'finalAt', 'ballotKey', 'realKey'] as const),
 ] as const;
 
 type EventRow = typeof votingEvents.$inferSelect;

@@ -147,7 +147,7 @@ export async function initPlaces(settings: KeySettings, client: Client, acceptLo
   // `living`: the key is still needed for ballots.
   const { rows: keys } = await client.query<KeyName & { code: string; living: boolean }>(`
     SELECT k.voting_event_id AS "eventId", k.id, coalesce(e.code, k.voting_event_id) AS code,
-      coalesce(k.retired_at IS NULL AND e.ballot_key = k.id AND e.deleted_at IS NULL, false) AS living
+      coalesce(k.retired_at IS NULL AND k.id IN (e.ballot_key, e.real_key) AND e.deleted_at IS NULL, false) AS living
     FROM ballot_keys k LEFT JOIN voting_events e ON e.id = k.voting_event_id WHERE k.wrapped IS NULL ORDER BY 1`);
   const lost: ((typeof keys)[number] & { readonly folder: string })[] = [];
   for (const folder of folders.all) {

@@ -2,6 +2,7 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { MINUTE_MS } from '#src/platform/clock.ts';
 import { ApiError, orNotFound, validationError } from '#src/platform/errors.ts';
 import { reopeningIssue } from './change-fields.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from './guard-change.ts';
@@ -31,6 +32,9 @@ type World = Pick<VotingEvent, 'rehearsalSince'>;
 export function requireSameWorld(read: World, now: World): void {
   if (read.rehearsalSince !== now.rehearsalSince) throw worldChanged();
 }
+
+/** How long work of the real vote waits before it looks again whether its event is still rehearsed: its keys would die with the rehearsal. */
+export const REHEARSED_MS = MINUTE_MS;
 
 export const worldChanged = (): ApiError =>
   new ApiError('internal', 'The voting event was changed meanwhile. Retry.', undefined, 1);
@@ -75,8 +79,8 @@ export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent
 export type RehearsalDeps = Pick<Deps, 'secrets' | 'ballotKeys' | 'takeApprovalsBack'>;
 
 /**
- * Ends the rehearsal of an event (completions 10.5) and retires its key. Call with the event locked by `lockForEnd`. If the
- * start may open the event afterwards, the caller must make a new key in the same transaction.
+ * Ends the rehearsal of an event (completions 10.5) and retires the key of its round; the event's own key comes back. Call with the event
+ * locked by `lockForEnd`. If the start may open the event afterwards, the caller must have a key made in the same transaction (`prepare`).
  */
 export async function endRehearsal(
   tx: Transaction,
@@ -86,9 +90,16 @@ export async function endRehearsal(
   const { id, lockedAt } = event;
   await takeApprovalsBack(tx, event);
   await wipeRehearsal(tx, id);
-  await ballotKeys.retire(tx, id);
+  if (event.ballotKey !== null) await ballotKeys.retire(tx, id, event.ballotKey);
   const over = {
-    ...{ ballotKey: null, rehearsalSince: null, identityChanges: 0, rollChanges: 0, rehearsalLetters: 0 },
+    ...{
+      ballotKey: event.realKey,
+      realKey: null,
+      rehearsalSince: null,
+      identityChanges: 0,
+      rollChanges: 0,
+      rehearsalLetters: 0,
+    },
     ...{ closedAt: null, finalAt: null, resultsPublishedAt: null, resultsAnnounced: false },
     // Restores the visibility: results published in the rehearsal must not make the event's results public.
     ...{ resultsVisibility: event.rehearsalVisibility ?? event.resultsVisibility, rehearsalVisibility: null },
@@ -107,8 +118,8 @@ export async function endOverdueRehearsal(deps: RehearsalDeps & Pick<Deps, 'db'>
     const event = await lockForEnd(tx, read);
     if (!isRehearsalOver(event, event.lockedAt)) return;
     const ended = await endRehearsal(tx, deps, event);
-    // The event needs a new key now: its start has come, so it may accept ballots as soon as this transaction commits.
-    const key = await ballotKeys.prepare(tx, { ...event, ballotKey: null }, ended);
+    // The event needs a key now: its start has come, so it may accept ballots as soon as this transaction commits.
+    const key = await ballotKeys.prepare(tx, { ...event, ballotKey: ended.ballotKey }, ended);
     if (key.ballotKey !== undefined) await updateTaggedEvent(tx, deps.secrets, ended, key);
   });
 }

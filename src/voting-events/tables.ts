@@ -105,6 +105,8 @@ export const votingEvents = pgTable(
     rehearsalBallots: bigint('rehearsal_ballots', { mode: 'number' }).notNull().default(0),
     /** ID of the key that encrypts ballots until they are in the log (`ballot-keys.ts`); null in polls, and before the key is made. */
     ballotKey: text('ballot_key'),
+    /** The event's own key while that of a rehearsal's round is `ballotKey`. */
+    realKey: text('real_key'),
     /** MAC over the deciding columns under the service's secret key; detects changes by SQL from outside (`event-tag.ts`). */
     tag: bytes().notNull(),
     /** Name of the alarm while the event is disputed: its log or rows are not as the service wrote them. Otherwise null. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { reportWords } from '#src/results/report/report-words.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
-import { sealDeps } from '#src/work.ts';
+import { allJobs, sealDeps } from '#src/work.ts';
 import { demand, refusalOf } from '#test/harness/answers.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import {
@@ -31,7 +31,7 @@ import { readPdf } from '#test/harness/read-pdf.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { dumpEvent } from '#test/harness/rehearsals.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
-import { eventually, type TestAnswer, untilTrue } from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 
 const REHEARSAL_WORDS = 'This is a rehearsal';
 
@@ -327,6 +327,81 @@ describe('the rehearsal of an election', () => {
     await expect($client.query('SELECT end_rehearsal($1, 100)', [event.id])).rejects.toThrow('not rehearsed');
     await $client.query('UPDATE voting_events SET rehearsal_since = 1, rehearsal_number = 1 WHERE id = $1', [event.id]);
     await expect($client.query('SELECT end_rehearsal($1, 100)', [event.id])).rejects.toThrow('not that of a rehearsal');
+  });
+});
+
+describe('work of the real vote that is under way when a rehearsal begins', async () => {
+  const still = await useService({ worker: false });
+  const owner = await still.account();
+  const jobs = new Map(allJobs(still.deps).map((job) => [job.name, job]));
+  const OF_VOTERS = "name IN ('list_notified_voters', 'mail_notified_voter', 'send_voter_key', 'print_letters')";
+  /** Runs what is due, as often as it makes more of it. @returns how many jobs for voters wait for later */
+  async function runDue(): Promise<number> {
+    for (;;) {
+      const due = await still.query('DELETE FROM jobs WHERE run_at <= now_ms() RETURNING id, name, payload');
+      if (due.length === 0) return (await still.query(`SELECT 1 FROM jobs WHERE ${OF_VOTERS}`)).length;
+      for (const { id, name, payload } of due) await jobs.get(name)?.work(payload, { id, attempt: 1, last: false });
+    }
+  }
+  const makeDue = () => still.query(`UPDATE jobs SET run_at = 0 WHERE ${OF_VOTERS}`);
+  async function createScheduled(email: string | undefined) {
+    const event = await owner.event({ type: 'election' }, PLURALITY, false);
+    const voter = { name: 'A voter', ...(email === undefined ? { voterId: 'M-1' } : { email }) };
+    const { id } = await owner.of(event).make('/voters', voter);
+    await owner.of(event).change('', { startsAt: Date.now() + 3_600_000 });
+    await still.query('DELETE FROM jobs');
+    return { event, voterId: id };
+  }
+  const isGood = async (event: TestEvent, named: object, voterKey: string) =>
+    (await owner.page(event, 'voter/check', { ...named, voterKey })).body.data;
+
+  test.each([
+    ['mails to many voters', () => '/voters/notify', { audience: 'all', kind: 'key', beforeOpening: true }],
+    ['the mail of a key', (voterId: string) => `/voters/${voterId}/voter-key`, { beforeOpening: true }],
+  ])('waits for its end, and brings a real key: %s', async (_, path, body) => {
+    const email = address('waiting');
+    const { event, voterId } = await createScheduled(email);
+    const { id } = demand(await owner.of(event).post(path(voterId), body), 202);
+    await owner.of(event).change('', { status: 'rehearsal' });
+    expect(await runDue()).toBe(1);
+    const mails = () => readMails(still).filter(({ to }) => to === email);
+    expect(mails()).toEqual([]);
+    await owner.of(event).change('', { status: 'open' });
+    await makeDue();
+    await runDue();
+    expect(mails().map(({ text }) => text.includes(REHEARSAL_WORDS))).toEqual([false]);
+    expect(await isGood(event, { email }, voterKeyIn(mails()[0]?.text ?? '') ?? '')).toEqual({ eligible: true });
+    if (path('') === '/voters/notify')
+      expect(await owner.of(event).show(`/notifications/${id}`)).toMatchObject({ sent: 1, skipped: 0, failed: 0 });
+  });
+
+  test('letters wait for its end; printed ones can be read within it, and after it', async () => {
+    const { event } = await createScheduled(undefined);
+    const order = async (): Promise<string> =>
+      demand(await owner.of(event).post('/voters/letters', { audience: 'all', beforeOpening: true }), 202).id;
+    const read = async (run: string) => {
+      const link = await owner.of(event).send('GET', `/letters/${run}/pdf?file=1`);
+      const { pathname } = new URL(link.headers.get('location') ?? '', still.url);
+      const { status, bytes } = await still.call('GET', pathname);
+      expect(status).toBe(200);
+      return readPdf(bytes).pages.join('');
+    };
+    const runs = [await order()];
+    await runDue();
+    runs.push(await order());
+    await runDue();
+    runs.push(await order());
+    await owner.of(event).change('', { status: 'rehearsal' });
+    expect(await runDue()).toBe(1);
+    await read(runs[0] ?? '');
+    await owner.of(event).change('', { status: 'open' });
+    await read(runs[1] ?? '');
+    await makeDue();
+    await runDue();
+    const letter = await read(runs[2] ?? '');
+    expect(letter).not.toContain('rehearsal');
+    const [key = ''] = /\b[0-9A-Z]{4}(?:-[0-9A-Z]{4}){3}\b/.exec(letter) ?? [];
+    expect(await isGood(event, { voterId: 'M-1' }, key)).toEqual({ eligible: true });
   });
 });
 
