@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2338,
   'voting-events': 4949,
   'ballot-definition': 3648,
-  voters: 5438,
+  voters: 5440,
   payments: 4015,
   credits: 701,
   ballots: 3179,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_625;
+const LINES_OF_ALL = 64_627;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -10,8 +10,8 @@ END $$;
 -- appear in the public live count. The final result discloses the rest. Also writes the figures of who voted. A single statement does all
 -- this, so that voters and ballots come from one snapshot.
 -- Voters whose ballots look alike are disclosed five at a time: the only disclosed voter of a weight, or of a group with a position of its
--- own, could be linked with the only ballot of that kind. Weights do not count where one has fewer than five voters: then the organizer's
--- results move with the steps, too. Until five of a kind wait, the public count moves without them.
+-- own, could be linked with the only ballot of that kind. Weights of fewer than five voters are one kind together: each of their ballots can
+-- be recognised anyhow. Until five of a kind wait, the public count moves without them.
 -- Returns the voters whose approval by their first key is now disclosed (`approved`). Before the final result it also returns the data of
 -- the public snapshot: the last leaf of the box with the last signed head (`box`), the queued ballots (`queue`) and the previous snapshot
 -- (`before`); while more than p_most ballots are queued, it does and returns nothing. Nor does it below p_least ballots in all, if the
@@ -23,7 +23,6 @@ DECLARE
   queued bigint;
   lightest bigint;
   heavier bigint;
-  by_weight boolean;
   -- The voters to disclose; null for all that are undisclosed.
   chosen text[];
 BEGIN
@@ -37,11 +36,10 @@ BEGIN
       WHERE l.voting_event_id = p_event AND e.ballot_key = p_key AND l.ballots + queued < p_least) THEN RETURN; END IF;
     SELECT min(v.weight_micro) INTO lightest FROM voters v WHERE v.voting_event_id = p_event;
     SELECT min(v.weight_micro) INTO heavier FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > lightest;
-    by_weight := heavier IS NOT NULL AND NOT has_rare_weight(p_event);
-    IF by_weight OR EXISTS (SELECT 1 FROM positions p WHERE p.voting_event_id = p_event AND p.group_id IS NOT NULL AND p.deleted_at IS NULL)
+    IF heavier IS NOT NULL OR EXISTS (SELECT 1 FROM positions p WHERE p.voting_event_id = p_event AND p.group_id IS NOT NULL AND p.deleted_at IS NULL)
     THEN
       SELECT coalesce(array_agg(w.voter_id), '{}') INTO chosen FROM (
-        SELECT u.voter_id, count(*) OVER (PARTITION BY CASE WHEN by_weight THEN v.weight_micro END, (
+        SELECT u.voter_id, count(*) OVER (PARTITION BY CASE WHEN holders_of(p_event, v.weight_micro) = disclosed_together() THEN v.weight_micro END, (
           SELECT min(p.group_id) FROM positions p
           WHERE p.voting_event_id = p_event AND p.group_id = v.group_id AND p.deleted_at IS NULL)) AS alike
         FROM undisclosed_voters u CROSS JOIN LATERAL (
@@ -88,22 +86,26 @@ BEGIN
   GROUP BY 1;
 END $$;
 
+-- The number of visibly approved voters with a weight, counted up to five.
+CREATE OR REPLACE FUNCTION holders_of(p_event text, p_weight bigint) RETURNS integer LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT count(*) FROM (
+    SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro = p_weight
+      AND v.status = 'approved' AND NOT v.approved_by_key AND v.deleted_at IS NULL LIMIT disclosed_together()) AS h);
+END $$;
+
 -- Whether any weight belongs to fewer than five visibly approved voters: a weighted count could then expose their votes. If all weights
 -- are equal, no voter can be identified. Reads each weight once, by the index.
 CREATE OR REPLACE FUNCTION has_rare_weight(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
   weight bigint;
-  holders bigint;
   weights integer := 0;
   rare boolean := false;
 BEGIN
   SELECT min(v.weight_micro) INTO weight FROM voters v WHERE v.voting_event_id = p_event;
   WHILE weight IS NOT NULL LOOP
     weights := weights + 1;
-    SELECT count(*) INTO holders FROM (
-      SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro = weight
-        AND v.status = 'approved' AND NOT v.approved_by_key AND v.deleted_at IS NULL LIMIT disclosed_together()) AS h;
-    rare := rare OR holders < disclosed_together();
+    rare := rare OR holders_of(p_event, weight) < disclosed_together();
     IF rare AND weights > 1 THEN RETURN true; END IF;
     SELECT min(v.weight_micro) INTO weight FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > weight;
   END LOOP;

@@ -135,6 +135,23 @@ describe('who voted in a secret event', () => {
     expect(await marked()).toEqual([6, 11, 11, 11]);
   });
 
+  test('is shown five at a time of a weight that five share, whoever has a weight of their own; of such weights together', async () => {
+    const election = await createElection([...ones(12), ...Array<number>(5).fill(2.5), 7, 8, 9, 10, 11]);
+    const { voters } = election;
+    const [light, heavy, rare] = [voters.slice(0, 12), voters.slice(12, 17), voters.slice(17)];
+    const marked = async (): Promise<number[]> => {
+      await service.deps.counting.disclosure.step(election.id);
+      const voted: { weight: number }[] = await read(`/voting-events/${election.id}/voters?voted=true&limit=200`);
+      return [1, 2.5].map((weight) => voted.filter((voter) => voter.weight === weight).length).concat(voted.length);
+    };
+    for (const voter of [...light.slice(0, 4), ...heavy.slice(0, 1)]) await vote(election, voter);
+    expect(await marked()).toEqual([0, 0, 0]);
+    for (const voter of [...light.slice(4, 6), ...rare.slice(0, 4)]) await vote(election, voter);
+    expect(await marked()).toEqual([6, 0, 6]);
+    for (const voter of [...light.slice(6, 10), ...rare.slice(4)]) await vote(election, voter);
+    expect(await marked()).toEqual([6, 0, 11]);
+  });
+
   test('is shown five at a time of a group that has a position of its own', async () => {
     const election = await createElection(ones(12));
     const at = `/voting-events/${election.id}`;
@@ -383,13 +400,14 @@ describe('the figures of a roll', () => {
     await change(2, { status: 'rejected' });
     await change(3, { groupId: null });
     await change(4, { name: 'Of no figure' });
+    await change(6, { groupId: groups[1] });
     await agree();
     demand(await account.delete(`${path}/voters/${idOf(5)}`), 202);
     const registered = { name: 'Zoe', email: 'zoe@club.example' };
     const zoe = demand(await account.page(event, 'register/voter', registered), 201);
     await agree();
-    // Members of both groups and of none vote; Zoe is approved by her first use of a key, in the same act.
-    for (const index of [0, 6, 7, 8]) await voteAs(event, idOf(index), `voter-${index}@club.example`);
+    // Members of both groups and of none vote, of one weight; Zoe is approved by her first use of a key, in the same act.
+    for (const index of [3, 6, 9, 12]) await voteAs(event, idOf(index), `voter-${index}@club.example`);
     await voteAs(event, zoe.id, registered.email);
     // Five voted: who asks shows them together (completions 5.6).
     expect((await figuresOf(event)).voters).toMatchObject({ voted: 5 });
@@ -404,11 +422,11 @@ describe('the figures of a roll', () => {
     await finishEvent(service, event.id);
     await agree();
     expect((await figuresOf(event)).voters).toEqual(before);
-    demand(await account.delete(`${path}/voters/${idOf(7)}`), 202);
+    demand(await account.delete(`${path}/voters/${idOf(6)}`), 202);
     await agree();
     expect(await readTurnoutByGroup(service.deps.db, event.id)).toEqual([
-      ...[{ groupId: groups[0], voters: 8, voted: 2 }],
-      ...[{ groupId: groups[1], voters: 7, voted: 1 }],
+      ...[{ groupId: groups[0], voters: 7, voted: 2 }],
+      ...[{ groupId: groups[1], voters: 8, voted: 1 }],
     ]);
   });
 
