@@ -885,6 +885,8 @@ CREATE TABLE jobs (
 );
 CREATE INDEX jobs_due ON jobs (name, last, run_at, id) WHERE held_by IS NULL AND attempts < max_attempts;
 CREATE INDEX jobs_held ON jobs (held_by) WHERE held_by IS NOT NULL;
+-- jobs: what an account has waiting, of one name.
+CREATE INDEX jobs_of_account ON jobs (account, name, run_at) WHERE account <> '' AND held_by IS NULL AND attempts < max_attempts;
 
 -- jobs: runners that are alive. Every process writes down its own every few seconds, by the clock of the database.
 CREATE TABLE job_runners (

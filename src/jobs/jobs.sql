@@ -1,13 +1,19 @@
 -- Enqueues a job in the caller's transaction. A job with the same key is replaced if it is not running; a running job keeps its row, but
--- loses its key and is not retried.
+-- loses its key and is not retried. If an account has its share of waiting jobs with this name and about this time, further ones run after
+-- all other due jobs of their group: otherwise thousands of one account would keep the jobs of others waiting.
 CREATE OR REPLACE FUNCTION add_job(p_name text, p_payload json DEFAULT '{}', p_run_at bigint DEFAULT NULL, p_max_attempts integer DEFAULT 25,
   p_key text DEFAULT NULL, p_last boolean DEFAULT false, p_account text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+  share CONSTANT integer := 20;
   at bigint := now_ms();
+  due bigint := coalesce(p_run_at, at);
+  is_last boolean := p_last OR p_account <> '' AND share = (SELECT count(*) FROM (
+    SELECT 1 FROM jobs w WHERE w.account = p_account AND w.name = p_name AND w.run_at BETWEEN due - 60000 AND due
+      AND w.account <> '' AND w.held_by IS NULL AND w.attempts < w.max_attempts LIMIT share) AS waiting);
 BEGIN
   LOOP
     INSERT INTO jobs AS j (name, key, payload, account, last, run_at, max_attempts, created_at)
-    VALUES (p_name, p_key, p_payload, p_account, p_last, coalesce(p_run_at, at), p_max_attempts, at)
+    VALUES (p_name, p_key, p_payload, p_account, is_last, due, p_max_attempts, at)
     ON CONFLICT (key) DO UPDATE SET name = excluded.name, payload = excluded.payload, account = excluded.account, last = excluded.last,
       run_at = excluded.run_at, max_attempts = excluded.max_attempts, attempts = 0, last_error = NULL
       WHERE j.held_by IS NULL;
@@ -21,10 +27,10 @@ END $$;
 -- Claims due jobs for a runner: for each group no more than its free places (p_places). Reads up to that many jobs of each name by the
 -- index, so that a long queue of one group does not slow down another. No job after p_until, the time of the runner's machine, is due: if
 -- the server's clock jumps ahead, jobs planned for later must not all run at once.
--- In the group p_shared accounts take turns: p_accounts has one entry for each job of the group that the runner already runs. An account
+-- Accounts take turns in each group: p_busy_groups and p_busy_accounts have an entry for each job that the runner already runs. An account
 -- with fewer jobs is next, and none has more than p_most, so that a place is left whatever the jobs of one account wait for.
-CREATE OR REPLACE FUNCTION take_jobs(p_runner text, p_names text[], p_groups text[], p_places integer[], p_until bigint,
-  p_shared text DEFAULT NULL, p_accounts text[] DEFAULT '{}', p_most integer DEFAULT NULL)
+CREATE OR REPLACE FUNCTION take_jobs(p_runner text, p_names text[], p_groups text[], p_places integer[], p_most integer[], p_until bigint,
+  p_busy_groups text[] DEFAULT '{}', p_busy_accounts text[] DEFAULT '{}')
 RETURNS TABLE (id bigint, name text, key text, payload json, account text, attempts integer, max_attempts integer, created_at bigint,
   taken_at bigint)
 LANGUAGE plpgsql AS $$
@@ -34,19 +40,20 @@ DECLARE
   at bigint := least(now_ms(), p_until);
 BEGIN
   RETURN QUERY WITH waiting AS MATERIALIZED (
-    SELECT d.id, d.run_at, o.last, w.job_group, w.places, CASE WHEN w.job_group = p_shared THEN
-      row_number() OVER (PARTITION BY w.job_group, d.account ORDER BY o.last, d.run_at, d.id)
-        + (SELECT count(*) FROM unnest(p_accounts) AS a WHERE a = d.account) END AS turn
-    FROM unnest(p_names, p_groups, p_places) AS w (name, job_group, places)
+    SELECT d.id, d.run_at, o.last, w.job_group, w.places, w.most,
+      row_number() OVER (PARTITION BY w.job_group, d.account ORDER BY o.last, d.run_at, d.id) + (
+        SELECT count(*) FROM unnest(p_busy_groups, p_busy_accounts) AS b (job_group, account)
+        WHERE b.job_group = w.job_group AND b.account = d.account) AS turn
+    FROM unnest(p_names, p_groups, p_places, p_most) AS w (name, job_group, places, most)
     CROSS JOIN (VALUES (false), (true)) AS o (last)
     CROSS JOIN LATERAL (
       SELECT j.id, j.run_at, j.account FROM jobs j
       WHERE j.name = w.name AND j.last = o.last AND j.held_by IS NULL AND j.attempts < j.max_attempts AND j.run_at <= at
       -- Looks behind the jobs of the accounts that have their share: a bounded number, because every run of a runner does so.
-      ORDER BY j.run_at, j.id LIMIT CASE WHEN w.job_group = p_shared AND p_accounts <> '{}' THEN 1000 ELSE w.places END) AS d
+      ORDER BY j.run_at, j.id LIMIT CASE WHEN w.job_group = ANY (p_busy_groups) THEN 1000 ELSE w.places END) AS d
   ), due AS MATERIALIZED (
     SELECT w.id, w.places, row_number() OVER (PARTITION BY w.job_group ORDER BY w.last, w.turn, w.run_at, w.id) AS place
-    FROM waiting w WHERE (w.turn <= p_most) IS NOT FALSE
+    FROM waiting w WHERE w.turn <= w.most
   ), free AS MATERIALIZED (
     SELECT j.id FROM jobs j
     WHERE j.id = ANY (ARRAY(SELECT d.id FROM due d WHERE d.place <= d.places)) AND j.held_by IS NULL AND j.attempts < j.max_attempts

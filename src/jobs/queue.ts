@@ -48,6 +48,8 @@ interface EnqueueOptions {
   /** A job with the same key that is not running is replaced. */
   readonly key?: string;
   readonly runAtMs?: number;
+  /** The account whose work it is; that of the request or job that enqueues it if left out. */
+  readonly account?: string;
 }
 
 const askingAccount = (): string => asker.getStore()?.account ?? '';
@@ -61,10 +63,10 @@ export async function enqueue<Payload>(
   payload: Payload,
   options: EnqueueOptions = {},
 ): Promise<void> {
-  const { runAtMs = null, key = null } = options;
+  const { runAtMs = null, key = null, account = askingAccount() } = options;
   await executor.execute(sql`
     SELECT add_job(${name}, ${JSON.stringify(payload)}::json, ${runAtMs}::bigint, ${maxAttempts}::integer, ${key}::text,
-      p_account => ${askingAccount()})`);
+      p_account => ${account})`);
 }
 
 /** Enqueues many jobs in the caller's transaction, to run after all other due jobs of their group. */

@@ -10,9 +10,8 @@ import { type AnyJob, GivenUp, type JobGroup, type JobRun, type RecurringJob } f
 
 /** How many jobs of a group run at a time. */
 export const JOB_PLACES: Readonly<Record<JobGroup, number>> = { mails: 6, deletions: 2, payments: 3, other: 4 };
-/** The group in which accounts take turns: a mail server that takes one account's mails slowly must not keep those of others waiting. */
-const SHARED: JobGroup = 'mails';
-const MOST_OF_ACCOUNT = JOB_PLACES[SHARED] - 1;
+/** How many of them may be of one account: a mail server that takes one account's mails slowly must not keep those of others waiting. */
+const mostOfAccount = (group: JobGroup): number => JOB_PLACES[group] - 1;
 /** How often a runner records that it is alive and queries for jobs; it queries earlier for a notification, a due job or a free place. */
 const BEAT_MS = 3_000;
 /** Pause when a due job could not be claimed, because another runner is claiming it, or when the queue does not answer. */
@@ -56,7 +55,7 @@ type Taken = { readonly freed: string } & (
 const TAKE = `
   SELECT f.freed, t.*, CASE WHEN t.id IS NULL THEN until_next_job($2, $5) END AS wait_ms
   FROM (SELECT CASE WHEN $6 THEN free_dead_jobs($1, $7::bigint[], $8) ELSE 0 END AS freed) AS f
-  LEFT JOIN LATERAL take_jobs(CASE WHEN f.freed >= 0 THEN $1 END, $2, $3, $4, $5, $9, $10, $11) AS t ON true`;
+  LEFT JOIN LATERAL take_jobs(CASE WHEN f.freed >= 0 THEN $1 END, $2, $3, $4, $9, $5, $10, $11) AS t ON true`;
 
 /** A running job, until its end is recorded. */
 interface Run {
@@ -199,9 +198,9 @@ export class JobRunner {
         untilBeat <= 0,
         [...this.#underWay].map(({ id }) => id),
         DEAD_AFTER_MS,
-        SHARED,
-        [...this.#underWay].filter(({ group }) => group === SHARED).map(({ account }) => account),
-        MOST_OF_ACCOUNT,
+        asked.map(([, { group }]) => mostOfAccount(group)),
+        [...this.#underWay].map(({ group }) => group),
+        [...this.#underWay].map(({ account }) => account),
       ],
     });
     if (untilBeat <= 0) this.#beatAt = startedAt;

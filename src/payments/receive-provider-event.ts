@@ -126,7 +126,7 @@ async function store(
     if (!isNew || notice.topic === 'other') return;
     if (notice.topic === 'account') return planBusinessCheck(tx, business.id, null);
     const job = { businessId: business.id, eventKey: notice.eventKey, isPayment: notice.topic === 'payment' };
-    await enqueue(tx, PROCESS_PROVIDER_EVENT, job);
+    await enqueue(tx, PROCESS_PROVIDER_EVENT, job, { account: business.accountId });
   });
 }
 

@@ -54,6 +54,11 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
     const known = await pay(event);
     await dealWith(known.message);
     expect(alarmsOf(known.attempt)).toEqual([]);
+    // Accounts take turns with their messages.
+    const of = "SELECT account FROM jobs WHERE name = 'process_provider_event' AND payload ->> 'businessId' = $1";
+    expect(new Set((await query(of, [event.businessId])).map((row) => row['account']))).toEqual(
+      new Set([event.account.id]),
+    );
 
     const unknown = await pay(event, forget);
     await dealWith(unknown.message);

@@ -101,7 +101,7 @@ WORLD('jobs go on after the ends of several could not be written down', async ({
   const held = new Map(['1', '2', '3', '4'].map((name) => [name, Promise.withResolvers<void>()]));
   const job = noting(ran, async (name) => held.get(name)?.promise);
   const runner = await run(job);
-  for (const name of held.keys()) await enqueue(db, job, { name });
+  for (const name of held.keys()) await enqueue(db, job, { name }, { account: name });
   await untilTrue(() => ran.length === held.size);
   const letGo = await lock();
   // Each end is written down by a statement of its own.
@@ -175,7 +175,7 @@ WORLD(
         );
       const before = await read();
       const { rows } = await client.query(
-        "SELECT name FROM take_jobs('me', '{mail,later,note_name}', '{mails,other,other}', '{5,4,4}', $1)",
+        "SELECT name FROM take_jobs('me', '{mail,later,note_name}', '{mails,other,other}', '{5,4,4}', '{9,9,9}', $1)",
         [Date.now() + 5_000],
       );
       expect(rows.map(({ name }) => name).toSorted()).toEqual(['mail', 'mail', 'mail', 'mail', 'mail', 'note_name']);
@@ -183,6 +183,28 @@ WORLD(
     } finally {
       client.release(true);
     }
+  },
+);
+
+WORLD(
+  'jobs of an account that has twenty waiting run after those of others, and one place is left to others',
+  async ({ world }) => {
+    const { db, run } = world;
+    const ran: string[] = [];
+    const held = Promise.withResolvers<void>();
+    const job = noting(ran, async (name) => (name === 'hangs' ? held.promise : undefined));
+    for (const name of ['hangs', 'hangs', 'hangs', 'hangs']) await enqueue(db, job, { name }, { account: 'one' });
+    for (let n = 0; n < 2_000; n += 1) await enqueue(db, job, { name: 'one' }, { account: 'one' });
+    await enqueue(db, job, { name: 'other' }, { account: 'other' });
+    await run(job);
+    await untilTrue(() => ran.includes('other'));
+    // Three of four places are held by the jobs that hang; further ones of the account do not get the fourth.
+    expect(ran.toSorted()).toEqual(['hangs', 'hangs', 'hangs', 'other']);
+    held.resolve();
+    await untilTrue(() => ran.filter((name) => name === 'one').length > 20);
+    await enqueue(db, job, { name: 'later' }, { account: 'other' });
+    await untilTrue(() => ran.includes('later'));
+    expect(ran.length).toBeLessThan(1_000);
   },
 );
 
