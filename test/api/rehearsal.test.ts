@@ -289,6 +289,30 @@ describe('the rehearsal of an election', () => {
     expect(mailsTo(email)).toHaveLength(10);
   });
 
+  test('leaves the stored answers to requests of before', async () => {
+    const event = await create({});
+    const email = address('voter');
+    await addVoter(event, email);
+    await of(event).change('', { startsAt: Date.now() + 3_600_000 });
+    const check = { email, voterKey: 'ABCD-EFGH-JKMN-PQRS' };
+    const ask = () => account.page(event, 'voter/check', check, { 'Idempotency-Key': `check-${event.id}` });
+    const cast = () =>
+      account.page(
+        event,
+        'ballot/cast',
+        { ...check, votes: votesFor(event) },
+        { 'Idempotency-Key': `cast-${event.id}` },
+      );
+    const before = [await ask(), await cast()];
+    await of(event).change('', { status: 'rehearsal' });
+    await of(event).change('', { status: 'draft' });
+    const after = [await ask(), await cast()];
+    const shown = (answers: readonly TestAnswer[]) =>
+      answers.map(({ status, body }) => [status, body.data ?? body.error.code]);
+    expect(shown(after)).toEqual(shown(before));
+    expect(after.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual(['true', 'true']);
+  });
+
   test('is named by the new log, which the verifier finds right; that of a rehearsal is verified as one', async () => {
     const settings = { type: 'poll', ballot: { opening: 'public' }, results: { visibility: 'published' } };
     const event = await account.event(settings, PLURALITY, false);
