@@ -57,7 +57,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2045,
   database: 2272,
   'embedded-postgres': 902,
-  http: 4184,
+  http: 4182,
   server: 1024,
   reference: 2836,
   jobs: 572,
@@ -67,7 +67,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 4949,
   'ballot-definition': 3648,
   voters: 5440,
-  payments: 4015,
+  payments: 4024,
   credits: 701,
   ballots: 3179,
   'ballot-log': 4549,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_635;
+const LINES_OF_ALL = 64_642;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -4,11 +4,12 @@ import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
 import { LoopTurns } from '#src/platform/loop-turns.ts';
+import { elsewhere } from '#src/platform/turns.ts';
 import type { RequestContext } from './env.ts';
 import { digestOf, readLargeBody, type StoredBody } from './json/large-body.ts';
 import { type BodyBounds, type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
 import { announcesBody } from './request-headers.ts';
-import { beginWork, type RequestLife, takeChangePlace } from './request-life.ts';
+import { beginWork, takeChangePlace } from './request-life.ts';
 
 function tooLarge(maxBytes: number): ApiError {
   return invalidField('', `must have at most ${maxBytes} bytes`);
@@ -104,6 +105,10 @@ const FREE_BYTES = 64 * 1024;
 
 const turns = new LoopTurns();
 
+/** Works at a body on the event loop, which a long body may block for some 60 ms: long ones of an account in turns, with rests. */
+export const inTurn = async <Value>(accountId: string, bytes: Uint8Array, work: () => Value): Promise<Value> =>
+  bytes.length <= FREE_BYTES ? work() : elsewhere(turns.take(accountId, work));
+
 type JsonContext = RequestContext & { set(name: 'json', json: JsonBody | undefined): void };
 
 /** The JSON object, read once; undefined if none was sent nor is taken. @throws ApiError `validation_error`; 429 */
@@ -133,7 +138,7 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   if (announced <= FREE_BYTES || scope !== 'write') {
     const bytes = await life.rest(readRequestBody(incoming, bounds.bytes));
     if (scope !== 'write') await beginWork(c);
-    return bytes.length === 0 && bodyFor === undefined ? undefined : parseShort(life, accountId, bytes, bounds);
+    return bytes.length === 0 && bodyFor === undefined ? undefined : parseShort(accountId, bytes, bounds);
   }
   const stored = await life.rest(storeRequestBody(c, bounds.bytes));
   if (stored.length === 0 && bodyFor === undefined) return undefined;
@@ -141,21 +146,14 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   if (schema === undefined || stored.length <= FREE_BYTES) {
     const bytes = Buffer.alloc(stored.length);
     await stored.handle.read(bytes, 0, stored.length, 0);
-    return parseShort(life, accountId, bytes, bounds);
+    return parseShort(accountId, bytes, bounds);
   }
   await life.rest(life.take(leases.longChanges, accountId));
   return readLargeBody(threads, accountId, stored, { ...bounds, schema });
 }
 
-/** Parses a body on the event loop, which a long body may block for some 60 ms. */
-async function parseShort(
-  life: RequestLife,
-  accountId: string,
-  bytes: Uint8Array,
-  bounds: BodyBounds,
-): Promise<JsonBody> {
-  const parse = (): JsonBody => parseJsonBody(bytes, bounds);
-  const json = bytes.length <= FREE_BYTES ? parse() : await life.rest(turns.take(accountId, parse));
+async function parseShort(accountId: string, bytes: Uint8Array, bounds: BodyBounds): Promise<JsonBody> {
+  const json = await inTurn(accountId, bytes, () => parseJsonBody(bytes, bounds));
   return bounds.schema === undefined ? json : { ...json, ...digestOf(json) };
 }
 

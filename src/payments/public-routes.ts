@@ -3,7 +3,6 @@ import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { answersOne } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
-import { MAX_BODY_BYTES } from '#src/http/json/strict-json.ts';
 import { operation } from '#src/http/operation.ts';
 import { readStrangersBody } from '#src/http/read-body.ts';
 import { answer } from '#src/http/send.ts';
@@ -11,7 +10,7 @@ import { loadPublicEvent } from '#src/voting-events/access.ts';
 import { attemptView } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { readPayment } from './read-payment.ts';
-import { receiveProviderEvent } from './receive-provider-event.ts';
+import { MAX_MESSAGE_BYTES, receiveProviderEvent } from './receive-provider-event.ts';
 
 /** Payments as a voting page sees them, and the route for the providers' messages (completions 7.2). */
 export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
@@ -33,14 +32,15 @@ export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env
     ...operation('receiveProviderEvent', 'POST /provider-webhooks/:provider/:businessId', {
       summary: 'Take a message of a payment provider',
       scope: 'none',
-      description: 'For the providers alone: a message must carry the signature of its provider.',
+      description:
+        'For the providers alone: a message must carry the signature of its provider, and has at most 256 KiB and 5,000 values.',
       answers: answersOne(z.object({ received: z.literal(true) }), 'The message is stored.'),
       requestsPerMinute: 12_000,
       bytes: true,
     }),
     async (c) => {
       const source = { provider: c.req.param('provider'), businessId: c.req.param('businessId') };
-      const bytes = await readStrangersBody(c, MAX_BODY_BYTES);
+      const bytes = await readStrangersBody(c, MAX_MESSAGE_BYTES);
       return answer(c, await receiveProviderEvent(payments, source, bytes, c.req.raw.headers));
     },
   );

@@ -5,7 +5,8 @@ import { nowMs } from '#src/database/columns.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
-import { mayHoldTooMany } from '#src/http/json/strict-json.ts';
+import { mayHoldMore } from '#src/http/json/strict-json.ts';
+import { inTurn } from '#src/http/read-body.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { isAttemptId, type WebhookNotice } from '#src/payment-providers/provider.ts';
 import { DAY_MS, SECOND_MS } from '#src/platform/clock.ts';
@@ -76,6 +77,10 @@ const payload = z.strictObject({
 type ProcessProviderEvent = z.output<typeof payload>;
 const PROCESS_PROVIDER_EVENT = { name: 'process_provider_event', maxAttempts: 12, group: 'payments', payload } as const;
 
+/** A message of a provider has a few kilobytes and some hundred values. */
+export const MAX_MESSAGE_BYTES = 256 * 1024;
+const MAX_MESSAGE_VALUES = 5_000;
+
 /** A message may arrive before the service commits its attempt: for this long, an unknown attempt is searched again. */
 const PATIENCE_MS = 60 * SECOND_MS;
 const KEPT_MS = 30 * DAY_MS;
@@ -83,7 +88,7 @@ const KEPT_MS = 30 * DAY_MS;
 /**
  * Receives a provider's webhook: verifies the signature of the raw bytes, stores the message once and answers; a job does the rest
  * (completions 7.2). The message is a hint: the service only takes from it which attempt to ask the provider about.
- * @throws ApiError 404 for an unknown business, 422 for more values than a body may have, 400 for a message that the provider did not sign
+ * @throws ApiError 404 for an unknown business, 422 for a message that is longer than theirs are, 400 for a message that the provider did not sign
  */
 export async function receiveProviderEvent(
   deps: PaymentDeps,
@@ -94,8 +99,12 @@ export async function receiveProviderEvent(
   const business = await findBusinessEver(deps.db, businessId);
   if (business === undefined || business.provider !== provider) throw notFound();
   // An adapter may work at each value of the message, and who has a business of their own can sign anything.
-  if (mayHoldTooMany(rawBody)) throw invalidField('', 'has more values than a body may have');
-  const verdict = deps.payments.of(business).verifyWebhook(openCredentials(deps.secrets, business), rawBody, headers);
+  if (mayHoldMore(rawBody, MAX_MESSAGE_VALUES))
+    throw invalidField('', `must have at most ${MAX_MESSAGE_VALUES} values`);
+  const adapter = deps.payments.of(business);
+  const verdict = await inTurn(business.accountId, rawBody, () =>
+    adapter.verifyWebhook(openCredentials(deps.secrets, business), rawBody, headers),
+  );
   if (verdict.kind !== 'genuine') {
     deps.log.warn({ business: business.id, verdict: verdict.kind }, 'a provider message was not taken');
     if (verdict.kind === 'forged') throw badRequest('The signature of this message is not right.');

@@ -200,9 +200,9 @@ test('strangers read long pages of an open log two at a time of an address, and 
 
 test('an address without a key has so many bytes under way', async () => {
   const path = '/provider-webhooks/provider_a/biz_none';
-  for (let n = 0; n < 4; n += 1) begin(head(path, undefined, MIB));
+  for (let n = 0; n < 16; n += 1) begin(head(path, undefined, MIB / 4));
   await untilTrue(() => service.deps.leases.strangersBytes.held === 4 * MIB);
-  const answer = await sendRaw(service.port, head(path, undefined, MIB));
+  const answer = await sendRaw(service.port, head(path, undefined, MIB / 4));
   expect([answer.status, JSON.parse(answer.body).error.details.reason]).toEqual([429, 'too_many_at_once']);
   for (const socket of sockets.splice(0)) socket.destroy();
   await untilTrue(() => service.deps.leases.strangersBytes.held === 0);

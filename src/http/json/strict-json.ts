@@ -95,13 +95,13 @@ function outlineOf(text: string, maxValues: number) {
 }
 
 /**
- * Whether a JSON text may have more values than a body (completions 1.1), by its commas. A parser that works at each value, in this service
- * or in a library, must not get it: a megabyte holds half a million values.
+ * Whether a JSON text may have more than so many values, by its commas. A parser that works at each value, in this service or in a
+ * library, must not get it: a megabyte holds half a million values.
  */
-export function mayHoldTooMany(bytes: Uint8Array): boolean {
+export function mayHoldMore(bytes: Uint8Array, values: number): boolean {
   let commas = 0;
-  for (let at = bytes.indexOf(COMMA); at !== -1 && commas <= MAX_VALUES; at = bytes.indexOf(COMMA, at + 1)) commas += 1;
-  return commas > MAX_VALUES;
+  for (let at = bytes.indexOf(COMMA); at !== -1 && commas <= values; at = bytes.indexOf(COMMA, at + 1)) commas += 1;
+  return commas > values;
 }
 
 function isKeepableText(text: string): boolean {
