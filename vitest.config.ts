@@ -57,8 +57,8 @@ export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
     pool: 'forks',
-    // One more than the smallest machine has cores: many tests wait, for a mail, a job or a process.
-    maxWorkers: 3,
+    // Twice the cores of the smallest machine: many tests wait, for a mail, a job or a process.
+    maxWorkers: 4,
     // No test is about time: this ends one that hangs, on a machine that may be slow.
     testTimeout: 900_000,
     hookTimeout: 900_000,

@@ -52,7 +52,7 @@ function commonCodes(route: Operation): ErrorCode[] {
     'bad_request',
     ...(isKeyed(route) ? (['unauthorized'] as const) : []),
     ...(scopesOf(route).length > 0 ? (['insufficient_scope'] as const) : []),
-    ...(writes && route.bytes === undefined ? (['validation_error'] as const) : []),
+    ...(writes ? (['validation_error'] as const) : []),
     ...(isPost(route) ? (['idempotency_mismatch'] as const) : []),
     'internal',
   ];

@@ -35,7 +35,7 @@ export interface Stepped {
 export function stepped(event: Event, now: number, build: (shown: Shown) => unknown): Stepped {
   if (!isStepped(event, now)) return { body: build({ ballots: event.ballots, all: true }), learn: () => undefined };
   // Voters of a weight, and of a group with a position of its own, wait for four others of it: which step that was is left open.
-  const several = fewHolders(event) !== 'yes' && new Set(event.voters.map(({ weight }) => weight)).size > 1;
+  const several = new Set(event.voters.map(({ weight }) => weight)).size > 1;
   if (event.ballots.length >= STEP && (several || event.positions.some(({ groupId }) => groupId !== null)))
     return { body: ANY, learn: () => undefined };
   const bodies = event.steps.map(
