@@ -74,13 +74,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'service-log': 638,
   tally: 2534,
   results: 6315,
-  letters: 996,
+  letters: 994,
   console: 1145,
   demo: 442,
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_642;
+const LINES_OF_ALL = 64_640;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -54,7 +54,7 @@ async function orderLetters(
   const event = orNotFound(await lockEvent(tx, organizer.event.id));
   if (event.type === 'poll') throw refuse('poll_without_keys');
   requireMailable(event, event.lockedAt, beforeOpening === true);
-  await endAllUnfinished(tx, deps.secrets, event.id, event.lockedAt);
+  await endAllUnfinished(tx, deps.secrets, event);
   const id = deps.ids.sortable('ltr');
   const files = Math.ceil(total / LETTERS_A_FILE);
   await insertLetters(tx, deps.secrets, {

@@ -14,6 +14,7 @@ import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { PAPER_SIZES } from '#src/results/download-link.ts';
 import { LETTER_AUDIENCES } from '#src/voters/print-keys.ts';
 import { beforeOpeningField } from '#src/voters/voter.ts';
+import type { LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { letterParts, letterRuns } from './tables.ts';
 
@@ -139,19 +140,16 @@ export async function endUnfinished(tx: Transaction, secrets: Secrets, run: Lett
   await deleteParts(tx, run.votingEventId, run.id);
 }
 
-/** Ends the unfinished runs of an event. Call with the event locked. */
-export async function endAllUnfinished(
-  tx: Transaction,
-  secrets: Secrets,
-  eventId: string,
-  nowMs: number,
-): Promise<void> {
+/** Ends the unfinished runs of an event; in a rehearsal, those of the rehearsal. Call with the event locked. */
+export async function endAllUnfinished(tx: Transaction, secrets: Secrets, event: LockedEvent): Promise<void> {
+  const { votingEventId, finishedAt, rehearsal } = letterRuns;
+  const ofWorld = eq(rehearsal, event.rehearsalSince !== null);
   const runs = await tx
     .select()
     .from(letterRuns)
-    .where(and(eq(letterRuns.votingEventId, eventId), isNull(letterRuns.finishedAt)))
+    .where(and(eq(votingEventId, event.id), isNull(finishedAt), ofWorld))
     .for('update');
-  for (const run of runs) if (isGenuineRun(secrets, run)) await endUnfinished(tx, secrets, run, nowMs);
+  for (const run of runs) if (isGenuineRun(secrets, run)) await endUnfinished(tx, secrets, run, event.lockedAt);
 }
 
 export async function insertParts(

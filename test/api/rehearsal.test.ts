@@ -417,6 +417,8 @@ describe('work of the real vote that is under way when a rehearsal begins', asyn
     runs.push(await order());
     await owner.of(event).change('', { status: 'rehearsal' });
     expect(await runDue()).toBe(1);
+    await order();
+    expect(await runDue()).toBe(1);
     await read(runs[0] ?? '');
     await owner.of(event).change('', { status: 'open' });
     await read(runs[1] ?? '');
