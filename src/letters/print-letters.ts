@@ -67,13 +67,13 @@ async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: Pr
   const run = await lockLetters(tx, eventId, runId);
   if (event === undefined || run === undefined || run.finishedAt !== null) return 'over';
   if (!isGenuineEvent(deps.secrets, event) || !isGenuineRun(deps.secrets, run)) return 'forged';
+  if (event.rehearsalSince !== null && !run.rehearsal) return 'rests';
   // End the run if the event has closed, or is a draft or a poll now. The end of a rehearsal deletes its runs.
   const status = statusAt(event, event.lockedAt);
   if (event.type === 'poll' || status === 'closed' || status === 'draft') {
     await endUnfinished(tx, deps.secrets, run, event.lockedAt);
     return 'over';
   }
-  if (event.rehearsalSince !== null && !run.rehearsal) return 'rests';
   return { event, run };
 }
 

@@ -389,6 +389,9 @@ describe('work of the real vote that is under way when a rehearsal begins', asyn
     await owner.of(event).change('', { status: 'rehearsal' });
     expect(await runDue()).toBe(1);
     const mails = () => readMails(still).filter(({ to }) => to === email);
+    await owner.of(event).change('', { status: 'closed' });
+    await makeDue();
+    expect(await runDue()).toBe(1);
     expect(mails()).toEqual([]);
     await owner.of(event).change('', { status: 'open' });
     await makeDue();
@@ -418,6 +421,9 @@ describe('work of the real vote that is under way when a rehearsal begins', asyn
     await owner.of(event).change('', { status: 'rehearsal' });
     expect(await runDue()).toBe(1);
     await order();
+    expect(await runDue()).toBe(1);
+    await owner.of(event).change('', { status: 'closed' });
+    await makeDue();
     expect(await runDue()).toBe(1);
     await read(runs[0] ?? '');
     await owner.of(event).change('', { status: 'open' });
