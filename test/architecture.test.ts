@@ -57,10 +57,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2045,
   database: 2272,
   'embedded-postgres': 902,
-  http: 4182,
+  http: 4185,
   server: 1024,
   reference: 2836,
-  jobs: 572,
+  jobs: 581,
   mail: 563,
   accounts: 925,
   webhooks: 2338,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_640;
+const LINES_OF_ALL = 64_652;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

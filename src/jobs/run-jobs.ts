@@ -286,6 +286,15 @@ export class JobRunner {
             ];
     for (;;) {
       try {
+        if (failed !== undefined && key !== null) {
+          // A later job took its key (`add_job`), and does its work: nothing is left to look at.
+          const replaced = await this.#db.$client.query(`DELETE FROM jobs ${own} AND key IS NULL`, [
+            id,
+            this.#id,
+            attempts,
+          ]);
+          if (replaced.rowCount === 1) return false;
+        }
         await this.#db.$client.query(text, [id, this.#id, attempts, ...more]);
         return failed?.isLast === false;
       } catch (fault) {

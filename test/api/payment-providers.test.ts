@@ -329,9 +329,11 @@ describe.each(PROVIDERS)('a message of %s', (provider) => {
   test('has as many values and bytes as a provider sends: who has a business can sign a megabyte', async () => {
     const event = await poll(provider);
     const withValues = (count: number) =>
-      JSON.stringify({ id: `evt_${count}`, event: 'x', type: 'x', livemode: false, more: Array(count).fill([]) });
+      JSON.stringify({ id: `evt_${count}`, event: 'x', type: 'x', livemode: false, more: Array(count).fill(1) });
     expect((await send(event, withValues(4_900))).status).toBe(200);
     expect((await send(event, withValues(5_100))).status).toBe(422);
+    const nested = JSON.stringify({ event: 'x', type: 'x', more: Array(400).fill([[[[[[[[[[[[[1]]]]]]]]]]]]]) });
+    expect((await send(event, nested)).status).toBe(422);
     const withText = (length: number) => JSON.stringify({ event: 'x', type: 'x', more: 'x'.repeat(length) });
     expect((await send(event, withText(260_000))).status).toBe(200);
     expect((await send(event, withText(263_000))).status).toBe(422);

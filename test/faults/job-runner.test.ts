@@ -208,6 +208,24 @@ WORLD(
   },
 );
 
+WORLD('a job that fails after a later one took its key leaves no failed job', async ({ world }) => {
+  const { db, run } = world;
+  const ran: string[] = [];
+  const held = Promise.withResolvers<void>();
+  const job = noting(ran, async (name) => {
+    if (name !== 'first') return;
+    await held.promise;
+    throw new Error('its round is gone');
+  });
+  await run(job);
+  await enqueue(db, job, { name: 'first' }, { key: 'one' });
+  await untilTrue(() => ran.length === 1);
+  await enqueue(db, job, { name: 'second' }, { key: 'one' });
+  held.resolve();
+  const left = async () => (await db.$client.query('SELECT name, last_error FROM jobs')).rows;
+  await untilTrue(async () => ran.includes('second') && (await left()).length === 0);
+});
+
 WORLD('jobs of the clock have one row each, which comes again', async ({ world }) => {
   const { db } = world;
   let runs = 0;

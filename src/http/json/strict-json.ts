@@ -95,13 +95,16 @@ function outlineOf(text: string, maxValues: number) {
 }
 
 /**
- * Whether a JSON text may have more than so many values, by its commas. A parser that works at each value, in this service or in a
- * library, must not get it: a megabyte holds half a million values.
+ * Whether a JSON text may have more than so many values, by its commas and its opening brackets and braces. A parser that works at each
+ * value, in this service or in a library, must not get it: a megabyte holds half a million values.
  */
 export function mayHoldMore(bytes: Uint8Array, values: number): boolean {
-  let commas = 0;
-  for (let at = bytes.indexOf(COMMA); at !== -1 && commas <= values; at = bytes.indexOf(COMMA, at + 1)) commas += 1;
-  return commas > values;
+  let found = 0;
+  for (const byte of bytes) {
+    if (byte === COMMA || (byte | BRACE_BIT) === OPENING) found += 1;
+    if (found > values) return true;
+  }
+  return false;
 }
 
 function isKeepableText(text: string): boolean {
