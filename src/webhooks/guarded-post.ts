@@ -1,5 +1,6 @@
-import type { LookupAddress, LookupAllOptions } from 'node:dns';
+import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
+import { readFile } from 'node:fs/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
@@ -148,11 +149,11 @@ function askNameServers(): Resolve {
 
 /** Resolves a name and refuses it if any address is refused. The connection uses the checked addresses, against DNS rebinding. */
 const guardedLookup =
-  (resolve: Resolve): LookupFunction =>
+  (resolve: Resolve, isRefused: (address: string) => boolean): LookupFunction =>
   (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (fault, addresses) => {
       if (fault !== null) return callback(fault, []);
-      if (addresses.length === 0 || addresses.some(({ address }) => isRefusedAddress(address))) {
+      if (addresses.length === 0 || addresses.some(({ address }) => isRefused(address))) {
         return callback(new RefusedAddress('a receiver resolves into a private network'), []);
       }
       const [first] = addresses;
@@ -162,11 +163,23 @@ const guardedLookup =
     });
   };
 
+const HOSTS_FILE = '/etc/hosts';
+
+/** As `resolve`, but asks the system for names of this machine: those without a dot, and those of its hosts file. */
+const ownNamesFirst =
+  (resolve: Resolve): Resolve =>
+  (hostname, options, callback) => {
+    const isOwn = async (): Promise<boolean> =>
+      !hostname.includes('.') ||
+      (await readFile(HOSTS_FILE, 'utf8').catch(() => '')).toLowerCase().split(/\s+/).includes(hostname.toLowerCase());
+    isOwn().then((own) => (own ? lookup : resolve)(hostname, options, callback));
+  };
+
 /** Connects as undici does, but never to a refused address. Literal IP addresses are checked here: Node calls no lookup for them. */
 function guardedConnector(reach: WebhookReach, resolve: Resolve): buildConnector.connector {
   const options = { timeout: TIME_LIMITS.webhookConnectMs, allowH2: false };
-  const inside = buildConnector(options);
-  const connect = buildConnector({ ...options, lookup: guardedLookup(resolve) });
+  const inside = buildConnector({ ...options, lookup: guardedLookup(ownNamesFirst(resolve), () => false) });
+  const connect = buildConnector({ ...options, lookup: guardedLookup(resolve, isRefusedAddress) });
   return (target, callback) => {
     if (isWithinReach(reach, target.hostname)) return inside(target, callback);
     const host = target.hostname.replace(/^\[|\]$/g, '');

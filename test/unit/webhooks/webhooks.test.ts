@@ -112,6 +112,22 @@ describe('the guarded sender', () => {
     await canary.stop();
   });
 
+  // A name that never resolves holds one of the few threads of the system's own resolver, and names of everybody wait behind it.
+  test('asks the system for names of this machine alone, in a private network, too', async () => {
+    const receiver = await startReceiver();
+    const { port } = new URL(receiver.url);
+    const asked: string[] = [];
+    const poster = createPoster('private', (name, _options, callback) => {
+      asked.push(name);
+      callback(null, [{ address: '127.0.0.1', family: 4 }]);
+    });
+    for (const host of ['hooks.inside.example', 'localhost', '127.0.0.1'])
+      expect((await poster.post(`http://${host}:${port}/`, {}, '{}')).status).toBe(200);
+    expect(asked).toEqual(['hooks.inside.example']);
+    await poster.close();
+    await receiver.stop();
+  });
+
   test('says in one word why nobody was reached', async () => {
     const poster = createPoster('private');
     expect((await poster.post(`http://127.0.0.1:${await closedPort()}/`, {}, '{}')).error).toBe('refused');
