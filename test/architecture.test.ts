@@ -60,7 +60,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   http: 4185,
   server: 1024,
   reference: 2836,
-  jobs: 581,
+  jobs: 583,
   mail: 563,
   accounts: 925,
   webhooks: 2351,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_665;
+const LINES_OF_ALL = 64_667;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

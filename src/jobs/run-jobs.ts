@@ -251,9 +251,11 @@ export class JobRunner {
         (fault: unknown) => this.#writeEnd(job, task, { fault, isLast: run.last || fault instanceof GivenUp }),
       )
       .then((comesAgain) => {
-        const isWaitedFor = this.#places().some(({ group, places }) => group === task.group && places === 0);
+        const inGroup = [...this.#underWay].filter(({ group }) => group === task.group);
+        const isFull = inGroup.length >= JOB_PLACES[task.group];
+        const hadItsShare = inGroup.filter((other) => other.account === account).length >= mostOfAccount(task.group);
         this.#underWay.delete(one);
-        if (isWaitedFor || comesAgain) this.wake();
+        if (isFull || hadItsShare || comesAgain) this.wake();
       });
     const one: Run = { id, group: task.group, account, work, ended };
     this.#underWay.add(one);

@@ -208,6 +208,16 @@ WORLD(
   },
 );
 
+WORLD('jobs of one account follow each other, although a place is left to others', async ({ world }) => {
+  const { db, run } = world;
+  const ran: string[] = [];
+  const job = noting(ran);
+  for (let n = 0; n < 60; n += 1) await enqueue(db, job, { name: 'one' }, { account: 'one' });
+  await run(job);
+  // Three at a time, once a second, they would take 20 s.
+  await untilTrue(() => ran.length === 60, 10_000);
+});
+
 WORLD('a job that fails after a later one took its key leaves no failed job', async ({ world }) => {
   const { db, run } = world;
   const ran: string[] = [];
