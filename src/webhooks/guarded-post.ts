@@ -2,6 +2,7 @@ import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP, type LookupFunction } from 'node:net';
+import { DEFAULT_CIPHERS } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
@@ -175,9 +176,15 @@ const ownNamesFirst =
     isOwn().then((own) => (own ? lookup : resolve)(hostname, options, callback));
   };
 
+/**
+ * Key exchanges whose cost a receiver cannot choose: with DHE it sends a prime of its own, and one of 10,000 bits holds the event loop for a
+ * second, before any certificate is looked at.
+ */
+const TLS = { ciphers: `${DEFAULT_CIPHERS}:!kDHE`, ecdhCurve: 'X25519:P-256:P-384:P-521' };
+
 /** Connects as undici does, but never to a refused address. Literal IP addresses are checked here: Node calls no lookup for them. */
 function guardedConnector(reach: WebhookReach, resolve: Resolve): buildConnector.connector {
-  const options = { timeout: TIME_LIMITS.webhookConnectMs, allowH2: false };
+  const options = { timeout: TIME_LIMITS.webhookConnectMs, allowH2: false, ...TLS };
   const inside = buildConnector({ ...options, lookup: guardedLookup(ownNamesFirst(resolve), () => false) });
   const connect = buildConnector({ ...options, lookup: guardedLookup(resolve, isRefusedAddress) });
   return (target, callback) => {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
 import { selfSignedCertificate } from './certificates.ts';
 
 export interface Received {
@@ -43,10 +44,11 @@ export async function startReceiver(
 }
 
 /** A receiver that is reached as `localhost` over TLS, and shows a certificate for a name. */
-export async function startSecureReceiver(certifiedName: string) {
+/** @param tls what its server offers */
+export async function startSecureReceiver(certifiedName: string, tls: SecureContextOptions = {}) {
   const received: string[] = [];
   const { cert, key } = selfSignedCertificate(certifiedName);
-  const server = createSecureServer({ cert, key }, (request, response) => {
+  const server = createSecureServer({ cert, key, ...tls }, (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {

@@ -179,6 +179,23 @@ describe('the guarded sender', () => {
   });
 });
 
+// A prime of 10,000 bits held the event loop for a second, before any certificate was looked at.
+test('no receiver may choose how much the key exchange costs', async () => {
+  const old = { maxVersion: 'TLSv1.2', dhparam: 'auto' } as const;
+  const own = await startSecureReceiver('localhost', { ...old, ciphers: 'DHE-RSA-AES128-GCM-SHA256' });
+  const usual = await startSecureReceiver('localhost', { ...old, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' });
+  const poster = createPoster('private');
+  const before = getCACertificates('default');
+  setDefaultCACertificates([...before, own.cert, usual.cert]);
+  expect((await poster.post(own.url, {}, '{}')).status).toBeNull();
+  expect((await poster.post(usual.url, {}, '{}')).status).toBe(200);
+  setDefaultCACertificates(before);
+  expect(own.received).toEqual([]);
+  await poster.close();
+  await own.stop();
+  await usual.stop();
+});
+
 describe('the schedule', () => {
   test('has ten attempts over 75 hours, each pause spread by a fifth', () => {
     expect(MAX_TRIES).toBe(10);
