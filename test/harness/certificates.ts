@@ -1,8 +1,18 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
-const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, time: 0x17, sequence: 0x30, set: 0x31 };
-/** ecdsa-with-SHA256, commonName, subjectAltName, as their DER bodies. */
-const OID = { ecdsa: '2a8648ce3d040302', commonName: '550403', altName: '551d11' };
+const TAG = {
+  integer: 0x02,
+  bits: 0x03,
+  octets: 0x04,
+  nothing: 0x05,
+  oid: 0x06,
+  utf8: 0x0c,
+  time: 0x17,
+  sequence: 0x30,
+  set: 0x31,
+};
+/** ecdsa-with-SHA256, sha256WithRSAEncryption, commonName, subjectAltName, as their DER bodies. */
+const OID = { ec: '2a8648ce3d040302', rsa: '2a864886f70d01010b', commonName: '550403', altName: '551d11' };
 
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(parts);
@@ -17,10 +27,16 @@ const pem = (bytes: Buffer): string =>
   `-----BEGIN CERTIFICATE-----\n${bytes.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
 
 /** A certificate that signs itself, for one DNS name; made on the spot, so that no key lies in the repository. */
-export function selfSignedCertificate(name: string): { readonly cert: string; readonly key: string } {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+export function selfSignedCertificate(
+  name: string,
+  kind: 'ec' | 'rsa' = 'ec',
+): { readonly cert: string; readonly key: string } {
+  const { privateKey, publicKey } =
+    kind === 'ec'
+      ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      : generateKeyPairSync('rsa', { modulusLength: 2_048 });
   const subject = der(TAG.sequence, der(TAG.set, der(TAG.sequence, oid(OID.commonName), text(TAG.utf8, name))));
-  const algorithm = der(TAG.sequence, oid(OID.ecdsa));
+  const algorithm = der(TAG.sequence, oid(OID[kind]), ...(kind === 'rsa' ? [der(TAG.nothing)] : []));
   const names = der(TAG.sequence, text(0x82, name));
   const body = der(
     TAG.sequence,

@@ -45,9 +45,13 @@ export async function startReceiver(
 
 /** A receiver that is reached as `localhost` over TLS, and shows a certificate for a name. */
 /** @param tls what its server offers */
-export async function startSecureReceiver(certifiedName: string, tls: SecureContextOptions = {}) {
+export async function startSecureReceiver(
+  certifiedName: string,
+  tls: SecureContextOptions = {},
+  kind: 'ec' | 'rsa' = 'ec',
+) {
   const received: string[] = [];
-  const { cert, key } = selfSignedCertificate(certifiedName);
+  const { cert, key } = selfSignedCertificate(certifiedName, kind);
   const server = createSecureServer({ cert, key, ...tls }, (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));

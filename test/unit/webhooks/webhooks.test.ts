@@ -182,8 +182,8 @@ describe('the guarded sender', () => {
 // A prime of 10,000 bits held the event loop for a second, before any certificate was looked at.
 test('no receiver may choose how much the key exchange costs', async () => {
   const old = { maxVersion: 'TLSv1.2', dhparam: 'auto' } as const;
-  const own = await startSecureReceiver('localhost', { ...old, ciphers: 'DHE-RSA-AES128-GCM-SHA256' });
-  const usual = await startSecureReceiver('localhost', { ...old, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' });
+  const own = await startSecureReceiver('localhost', { ...old, ciphers: 'DHE-RSA-AES128-GCM-SHA256' }, 'rsa');
+  const usual = await startSecureReceiver('localhost', { ...old, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' }, 'rsa');
   const before = getCACertificates('default');
   const statusOf = async ({ cert, url }: typeof own) => {
     setDefaultCACertificates([...before, cert]);
