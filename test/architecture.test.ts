@@ -63,7 +63,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 583,
   mail: 563,
   accounts: 925,
-  webhooks: 2358,
+  webhooks: 2363,
   'voting-events': 4949,
   'ballot-definition': 3648,
   voters: 5440,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_674;
+const LINES_OF_ALL = 64_679;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
@@ -177,10 +178,14 @@ const ownNamesFirst =
   };
 
 /**
- * Key exchanges whose cost a receiver cannot choose: with DHE it sends a prime of its own, and one of 10,000 bits holds the event loop for a
- * second, before any certificate is looked at.
+ * A receiver cannot choose what its key exchange costs: with DHE it sends a prime of its own, and one of 10,000 bits holds the event loop for
+ * a second, before any certificate is looked at. Nor can it ask for one exchange after the other.
  */
-const TLS = { ciphers: `${DEFAULT_CIPHERS}:!kDHE`, ecdhCurve: 'X25519:P-256:P-384:P-521' };
+const TLS = {
+  ciphers: `${DEFAULT_CIPHERS}:!kDHE`,
+  ecdhCurve: 'X25519:P-256:P-384:P-521',
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+};
 
 /** Connects as undici does, but never to a refused address. Literal IP addresses are checked here: Node calls no lookup for them. */
 function guardedConnector(reach: WebhookReach, resolve: Resolve): buildConnector.connector {

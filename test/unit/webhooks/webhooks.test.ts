@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
@@ -11,6 +12,7 @@ import { createPoster } from '#src/webhooks/guarded-post.ts';
 import type { DueDelivery } from '#src/webhooks/sending-repository.ts';
 import { generateWebhookSecret, signMessage } from '#src/webhooks/signature.ts';
 import { endpointUrlFault } from '#src/webhooks/webhook-endpoint.ts';
+import { selfSignedCertificate } from '#test/harness/certificates.ts';
 import { startReceiver, startSecureReceiver } from '#test/harness/receiver.ts';
 
 const CASES = path.resolve(import.meta.dirname, '../../../../shared/cases/payments');
@@ -197,6 +199,31 @@ test('no receiver may choose how much the key exchange costs', async () => {
   expect(own.received).toEqual([]);
   await own.stop();
   await usual.stop();
+});
+
+test('no receiver may ask for one key exchange after the other', async () => {
+  let exchanges = 0;
+  const { cert, key } = selfSignedCertificate('localhost');
+  const server = createServer({ cert, key, maxVersion: 'TLSv1.2' }, (socket) => {
+    socket.on('error', () => undefined);
+    const again = (fault: Error | null): void => {
+      if (fault !== null || exchanges === 100) return void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+      exchanges += 1;
+      socket.renegotiate({}, again);
+    };
+    again(null);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const before = getCACertificates('default');
+  setDefaultCACertificates([...before, cert]);
+  const poster = createPoster('private', undefined, 2_000);
+  const { port } = server.address() as AddressInfo;
+  expect((await poster.post(`https://localhost:${port}/`, {}, '{}')).status).toBeNull();
+  setDefaultCACertificates(before);
+  // The first one is asked for, and refused.
+  expect(exchanges).toBe(1);
+  await poster.close();
+  server.close();
 });
 
 describe('the schedule', () => {
