@@ -125,6 +125,7 @@ export function attemptStatuses(attempt: Attempt, now: number): string[] {
       (attempt.purpose === 'vote' &&
         (frozen(event, now) ||
           attempt.paidLate === true ||
+          ballotIssues(event, attempt.stored['votes'] as Entry[], null, false).exact.length > 0 ||
           took(event, attempt.stored['identity'] as Identity) ||
           paidAndWaits(event, attempt.stored['identity'] as Identity, now)));
     return ['succeeded', ...(attempt.told ? [] : ['pending', 'failed']), ...(lost ? ['cancelled'] : [])];
