@@ -41,6 +41,6 @@ export function rehearse(model: Model, event: Event, now: number, wanted: unknow
     Object.assign(event, state);
   });
   // Opened once and taken back: whether that may be rehearsed is left open.
-  const wasOpen = rehearsal === null && (event.everOpen === true || openedAt !== null);
+  const wasOpen = rehearsal === null && (event.onceOpen === true || openedAt !== null);
   return wasOpen ? [done, conflict('was_open')] : [done];
 }

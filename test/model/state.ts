@@ -226,6 +226,8 @@ export interface Event {
   readonly purchased: Map<string, number>;
   everCast: boolean;
   everOpen?: boolean;
+  /** As `everOpen`, also after a later start has led it back: it may have a log. */
+  onceOpen?: boolean;
   /** With repeat votes: one visitor ID, address or voter ID came with several of the others. Whether these are one row is left open. */
   looseRoll?: boolean;
   deleted: boolean;
@@ -254,6 +256,7 @@ export function statusOf(event: Event, now: number): Status {
   // What isn't ready when its start comes is a draft again; what opened once stays so.
   if (event.everOpen || event.everCast || isReady(event)) {
     event.everOpen = true;
+    event.onceOpen = true;
     return end !== null && now >= end ? 'closed' : 'open';
   }
   event.missedStartAt = event.startsAt;
