@@ -35,7 +35,7 @@ async function follow(world: World, op: Op, event: Event, location: string, rand
   await get(world, op, random.chance(0.15) ? `${pathname}x` : pathname);
 }
 /** What was made to be looked at goes at once. */
-async function takeAway(world: World, op: Op, before: number): Promise<void> {
+export async function takeAway(world: World, op: Op, before: number): Promise<void> {
   const made = world.model.events.slice(before).at(-1);
   if (made !== undefined && !world.stopped) await organizerSend(world, op, 'DELETE', `/voting-events/${made.id}`);
 }

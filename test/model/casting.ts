@@ -90,11 +90,12 @@ function castElection({ body, event, now }: Context): Expected[] {
     ballotIssues(event, votes, voter?.groupId ?? null, voter !== undefined),
     spendsCredits(event, votes),
   );
+  const credits = creditRefusal(event, votes, '', now, () => true);
   if (!keyFits(voter, body['voterKey'])) {
     const wrong = forbidden('voter_key_invalid', { apply: () => noteWrongKey(event, body, now) });
     const many = wrongKeys(event, body, now) >= 10 ? [refuse(429, 'rate_limited')] : [];
     const rejected = voter?.status === 'rejected' ? [forbidden('voter_rejected')] : [];
-    return [...refusals, wrong, ...rejected, ...many, ...ballot];
+    return [...refusals, wrong, ...rejected, ...many, ...ballot, ...credits];
   }
   if (voter === undefined) return [];
   // Keys end with the event; which of the two is told first is open.
@@ -102,9 +103,7 @@ function castElection({ body, event, now }: Context): Expected[] {
   if (voter.status === 'rejected') refusals.push(forbidden('voter_rejected'));
   if (voter.status === 'pending' && event.voter.approval === 'manual') refusals.push(forbidden('voter_pending'));
   if (voter.hasVoted) refusals.push(conflict('already_voted'));
-  refusals.push(...ballot);
-  const credits = creditRefusal(event, votes, '', now, () => true);
-  refusals.push(...credits);
+  refusals.push(...ballot, ...credits);
   if (refusals.length > 0)
     return refusals.map((one) => ({
       ...one,

@@ -1,6 +1,6 @@
 /** Changes, reads and odd requests. */
 
-import { besideActs } from './beside-acts.ts';
+import { besideActs, takeAway } from './beside-acts.ts';
 import { eventChange, positionChange } from './changes.ts';
 import { at, fieldsOf, isObject, type Json } from './kit.ts';
 import { resolvedMax } from './positions.ts';
@@ -272,8 +272,11 @@ export const moreActs: Record<string, Act> = {
     const path = event !== undefined && random.chance(0.2) ? request.path.replace(event.id, event.code) : request.path;
     const changed =
       random.chance(0.15) && isObject(request.body) ? { body: { ...request.body, name: 'Somebody else' } } : {};
+    const before = world.model.events.length;
     await world.send({ ...request, path, ...changed, process: 1 - request.process });
     world.recent.pop();
+    // A day later the same key makes another copy.
+    if (/\/(copy|definition)$/.test(path)) await takeAway(world, op, before);
   },
   plan: async (world, op, random) => {
     const account = world.organizer[0]?.account;
