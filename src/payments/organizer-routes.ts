@@ -15,10 +15,11 @@ import { operation } from '#src/http/operation.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { csvById } from '#src/platform/csv.ts';
 import { notFound, orNotFound } from '#src/platform/errors.ts';
-import { loadEvent, loadEventWith } from '#src/voting-events/access.ts';
+import { loadEvent, loadEventWith, loadRow } from '#src/voting-events/access.ts';
 import {
   type AttemptRef,
   type AttemptScope,
+  findAttempt,
   findAttemptById,
   listAttempts,
   listAttemptsAfter,
@@ -150,16 +151,17 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     event,
     async (c) => answer(c, await readOrganizerPayment(payments, c.get('target').event.id, c.req.param('id'))),
   );
-  addChanges(router, payments, event, OF_EVENT, (target, id) => ({ votingEventId: target.event.id, id }));
+  const inEvent = loadRow(deps, (db, votingEventId, id) => findAttempt(db, { votingEventId, id }));
+  addChanges(router, payments, inEvent, OF_EVENT);
   const anyCaller: TargetStep<unknown> = (_c, next) => next();
   addLists(router, deps, anyCaller, OF_ACCOUNT, (_target, { accountId }) => ({ accountId }));
   /** @throws ApiError 404 for another account's payment */
   const owned = findTarget(async (c) => {
     const found = await findAttemptById(deps.db, c.req.param('id') ?? '');
     if (found?.accountId !== c.get('caller').accountId) throw notFound();
-    return { attempt: found };
+    return { row: found };
   });
-  addChanges(router, payments, owned, OF_ACCOUNT, ({ attempt }) => attempt);
+  addChanges(router, payments, owned, OF_ACCOUNT);
   return router;
 }
 
@@ -221,12 +223,11 @@ async function viewChanged(tx: Transaction, deps: PaymentDeps, attempt: PaymentA
 const by = (c: { get(name: 'caller'): { readonly keyId: string } }) => ({ keyId: c.get('caller').keyId });
 
 /** Adds the routes by which an organizer refunds or settles a payment (completions 7.4). */
-function addChanges<Target>(
+function addChanges<Target extends { readonly row: AttemptRef }>(
   router: Hono<Env>,
   payments: PaymentDeps,
   guard: TargetStep<Target>,
   { path, name, role }: Address,
-  refOf: (target: Target, id: string) => AttemptRef,
 ): void {
   router.on(
     ...operation(`refund${name}Payment`, `POST ${path}/:id/refund`, {
@@ -244,7 +245,7 @@ function addChanges<Target>(
     noBody,
     (c) =>
       change(c, async (tx) => {
-        const attempt = await refundPaymentByHand(tx, payments, refOf(c.get('target'), c.req.param('id')), by(c));
+        const attempt = await refundPaymentByHand(tx, payments, c.get('target').row, by(c));
         return { status: 202, body: { data: await viewChanged(tx, payments, attempt) } };
       }),
   );
@@ -263,13 +264,7 @@ function addChanges<Target>(
     body(settleBody),
     (c) =>
       change(c, async (tx) => {
-        const attempt = await settleByHand(
-          tx,
-          payments,
-          refOf(c.get('target'), c.req.param('id')),
-          c.get('body').note,
-          by(c),
-        );
+        const attempt = await settleByHand(tx, payments, c.get('target').row, c.get('body').note, by(c));
         return ok(await viewChanged(tx, payments, attempt));
       }),
   );

@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import { recordChange } from '#src/accounts/changes.ts';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
-import type { Transaction } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -148,15 +148,16 @@ export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: stri
   return deliveryId;
 }
 
-/**
- * Queues a delivery again, whatever its status; the message keeps its ID.
- * @throws ApiError 404, also for a message about a voter who was deleted since: it holds what was erased (completions 3, rule 2);
- *   409 `endpoint_disabled`
- */
+/** @throws ApiError 404, also for a message about a voter who was deleted since: it holds what was erased (completions 3, rule 2) */
+export async function requireDelivery(executor: Executor, id: string, deliveryId: string): Promise<void> {
+  const delivery = orNotFound(await findDelivery(executor, id, deliveryId));
+  if (await isOfDeletedVoter(executor, delivery)) throw notFound();
+}
+
+/** Queues a delivery again, whatever its status; the message keeps its ID. @throws ApiError 404; 409 `endpoint_disabled` */
 export async function retryDelivery(tx: Transaction, id: string, deliveryId: string): Promise<void> {
   const endpoint = await requireLocked(tx, id);
-  const delivery = orNotFound(await findDelivery(tx, id, deliveryId));
-  if (await isOfDeletedVoter(tx, delivery)) throw notFound();
+  await requireDelivery(tx, id, deliveryId);
   requireActive(endpoint);
   await sendAgain(tx, id, deliveryId);
 }

@@ -10,7 +10,7 @@ import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
 import { costly } from '#src/http/send.ts';
 import { csvById } from '#src/platform/csv.ts';
-import { retryDelivery } from './change-endpoint.ts';
+import { requireDelivery, retryDelivery } from './change-endpoint.ts';
 import type { LoadEndpoint } from './endpoint-routes.ts';
 import { listDeliveries, listDeliveriesAfter, type TabledDelivery } from './repository.ts';
 import {
@@ -78,6 +78,10 @@ export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpo
       refusals: ['endpoint_disabled'],
     }),
     endpoint,
+    async (c, next) => {
+      await requireDelivery(deps.db, c.get('target').endpoint.id, c.req.param('deliveryId'));
+      await next();
+    },
     takeIdempotencyKey(),
     noBody,
     (c) =>

@@ -166,11 +166,11 @@ export async function sendAgain(tx: Transaction, endpointId: string, id: string)
 const voterMessage = z.object({ votingEventId: z.string(), data: z.object({ id: z.string() }) });
 
 /** Whether a message describes a voter who is deleted by now. */
-export async function isOfDeletedVoter(tx: Transaction, { eventType, body }: WebhookDelivery): Promise<boolean> {
+export async function isOfDeletedVoter(executor: Executor, { eventType, body }: WebhookDelivery): Promise<boolean> {
   if (!eventType.startsWith('voter.') || eventType === 'voter.deleted') return false;
   const { votingEventId, data } = voterMessage.parse(JSON.parse(body));
   return isTrue(
-    tx,
+    executor,
     sql`SELECT NOT EXISTS (SELECT FROM voters
       WHERE voting_event_id = ${votingEventId} AND id = ${data.id} AND deleted_at IS NULL AND erased_at IS NULL)`,
   );

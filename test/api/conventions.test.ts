@@ -92,6 +92,31 @@ describe('an Idempotency-Key', () => {
     expect(invalid.body.error.code).toBe('idempotency_mismatch');
   });
 
+  test('is looked up after the resource that the address names: what is not there is 404, whatever the key was used for', async () => {
+    const event = await account.event();
+    const hook = await account.post('/webhook-endpoints', {
+      ...{ url: 'https://receiver.example/hooks', eventTypes: ['voting_event.closed'] },
+    });
+    const headers = { 'Idempotency-Key': 'used' };
+    const ask = (path: string, scope: unknown, body: unknown) =>
+      service.call('POST', path, body, { key: scope === 'write' ? account.write : account.vote, headers });
+    await ask('/voting-events', 'write', { title: 'Used', type: 'poll' });
+    await ask(`/public/voting-events/${event.id}/voter/check`, 'vote', { visitorId: visitor() });
+    const routes = listOperations(service.deps).filter(({ method, path, scope }) => {
+      const isKeyed = method === 'POST' && scope !== 'none';
+      return isKeyed && path.includes('/:');
+    });
+    const answers = await Promise.all(
+      routes.map(async ({ path, scope }) => {
+        const known = path.startsWith('/webhook-endpoints') ? hook.body.data.id : event.id;
+        const target = path.replace(/:\w+(?=[^:]*$)/, 'unknown').replace(/:\w+/, known);
+        return [path, ...refusalOf(await ask(target, scope, { note: 'another body' }))];
+      }),
+    );
+    expect(answers.length).toBeGreaterThan(20);
+    expect(answers.filter(([, status]) => status !== 404)).toEqual([]);
+  });
+
   test('is not used up by a body that is refused', async () => {
     expect((await create('typo', { title: '', type: 'poll' })).status).toBe(422);
     expect((await create('typo', { title: 'Right', type: 'poll' })).status).toBe(201);
