@@ -5,7 +5,7 @@ import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { within } from '#src/platform/within.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
-import { createPoster } from '#src/webhooks/guarded-post.ts';
+import { ThreadPoster } from '#src/webhooks/thread-poster.ts';
 import { allJobs } from '#src/work.ts';
 
 /** Time for running webhook deliveries to finish at a stop; another process later repeats interrupted deliveries. */
@@ -71,7 +71,7 @@ export class BackgroundWork {
     const deps = this.#deps;
     const { deletions, webhooks } = deps.jobDatabases;
     const worker = await runJobs(deletions, deps.log, allJobs(deps), this.#recurring);
-    const poster = createPoster(deps.webhookReach);
+    const poster = new ThreadPoster(deps.webhookReach);
     const sender = new WebhookSender({ ...deps, db: webhooks }, poster);
     sender.start();
     this.#running = { worker, sender };

@@ -29,7 +29,7 @@ import type { Pricing } from '#src/voting-events/pricing.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { OwnInbox } from '#src/webhooks/own-inbox.ts';
 import type { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
-import type { WebhookReach } from '#src/webhooks/webhook-endpoint.ts';
+import type { WebhookReach } from '#src/webhooks/receiver-url.ts';
 import type { Config } from './config.ts';
 
 /** Everything that requests and jobs depend on. */

@@ -53,21 +53,21 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2000,
+  platform: 2015,
   'payment-providers': 2045,
   database: 2272,
   'embedded-postgres': 902,
-  http: 4185,
+  http: 4174,
   server: 1024,
   reference: 2836,
   jobs: 583,
   mail: 563,
   accounts: 925,
-  webhooks: 2363,
+  webhooks: 2454,
   'voting-events': 4949,
   'ballot-definition': 3648,
   voters: 5440,
-  payments: 4024,
+  payments: 4019,
   credits: 701,
   ballots: 3179,
   'ballot-log': 4549,
@@ -80,9 +80,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_679;
+const LINES_OF_ALL = 64_769;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 23;
+const SMALL_FILES = 24;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

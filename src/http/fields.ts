@@ -3,12 +3,15 @@ import { z } from 'zod';
 import { emailFault, MAX_EMAIL_LENGTH } from '#src/platform/email-address.ts';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
 import {
+  addressFault,
   codePointLength,
   countryCodeFault,
+  MAX_URL_LENGTH,
   nameFault,
   normaliseText,
   paragraphFault,
   rawTextFault,
+  trimUrl,
 } from '#src/platform/text.ts';
 import { isObject } from './json/strict-json.ts';
 
@@ -85,18 +88,7 @@ export const voterIdField = () => nameField(200);
 /** The ID of a row. This schema does not check that the row exists. */
 export const idField = () => z.string().min(1, 'must not be empty').max(200, 'is not an ID');
 
-export const MAX_URL_LENGTH = 2_048;
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
-
-/** The fault of an absolute web address of any host, or undefined. */
-export function addressFault(text: string): string | undefined {
-  if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
-  if (/[\p{Cc}\s\\]/u.test(text)) return 'must not hold spaces, backslashes or control characters';
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'must be an absolute https address';
-  const { username, password } = new URL(text);
-  const hasCredentials = username !== '' || password !== '' || /^https?:\/\/[^/?#]*@/i.test(text);
-  return hasCredentials ? 'must not hold credentials' : undefined;
-}
 
 /** The fault of a URL that people are sent to or shown, which must be https and outside of private networks (completions 1.4). */
 function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
@@ -110,9 +102,6 @@ function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefin
   if (isIP(host) !== 0 && isRefusedAddress(host)) return 'must not point into a private network';
   return undefined;
 }
-
-/** Trims a URL and lowers the case of its scheme, which providers and browsers' policies compare in lower case. */
-export const trimUrl = (text: string): string => text.trim().replace(/^https?(?=:)/i, (scheme) => scheme.toLowerCase());
 
 /** A web address. `loopback` also allows http to the own machine; `fault` adds a check. */
 export const urlField = (rules: {

@@ -90,3 +90,18 @@ export const countryCodeFault = (text: string): string | undefined =>
   /^[A-Za-z]{2}$/.test(text) && COUNTRY_CODES.has(text.toUpperCase())
     ? undefined
     : 'must be a two-letter country code (ISO 3166-1)';
+
+export const MAX_URL_LENGTH = 2_048;
+
+/** The fault of an absolute web address of any host, or undefined. */
+export function addressFault(text: string): string | undefined {
+  if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
+  if (/[\p{Cc}\s\\]/u.test(text)) return 'must not hold spaces, backslashes or control characters';
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'must be an absolute https address';
+  const { username, password } = new URL(text);
+  const hasCredentials = username !== '' || password !== '' || /^https?:\/\/[^/?#]*@/i.test(text);
+  return hasCredentials ? 'must not hold credentials' : undefined;
+}
+
+/** Trims a URL and lowers the case of its scheme, which providers and browsers' policies compare in lower case. */
+export const trimUrl = (text: string): string => text.trim().replace(/^https?(?=:)/i, (scheme) => scheme.toLowerCase());

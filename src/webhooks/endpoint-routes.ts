@@ -22,11 +22,11 @@ import {
   testEndpoint,
 } from './change-endpoint.ts';
 import { addDeliveries } from './delivery-routes.ts';
+import { endpointUrlFault } from './receiver-url.ts';
 import { EVENT_TYPES } from './record-event.ts';
 import { findEndpoint, listEndpoints } from './repository.ts';
 import {
   createEndpointBody,
-  endpointUrlFault,
   endpointView,
   endpointWithSecretView,
   eventTypeView,

@@ -7,7 +7,7 @@ import { DEFAULT_CIPHERS } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { endpointUrlFault, isWithinReach, type WebhookReach } from './webhook-endpoint.ts';
+import { endpointUrlFault, isWithinReach, type WebhookReach } from './receiver-url.ts';
 
 /** Most bytes of an answer that are read, and most that are stored. */
 const MAX_READ_BYTES = 16_384;
@@ -220,14 +220,18 @@ function errorWord(fault: unknown): string {
   return 'unreachable';
 }
 
-export type Poster = ReturnType<typeof createPoster>;
+export interface Poster {
+  /** Sends a text; every failure of the exchange is an outcome. */
+  post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<PostOutcome>;
+  close(): Promise<void>;
+}
 
 /** @param resolve looks up names that must be public; DNS servers by default @param exchangeMs of an exchange */
 export function createPoster(
   reach: WebhookReach,
   resolve: Resolve = askNameServers(),
   exchangeMs: number = TIME_LIMITS.webhookExchangeMs,
-) {
+): Poster {
   const agent = new Agent({
     connect: guardedConnector(reach, resolve),
     headersTimeout: exchangeMs,
@@ -235,8 +239,7 @@ export function createPoster(
     maxHeaderSize: MAX_READ_BYTES,
   });
   return {
-    /** Sends a text; every failure is an outcome. */
-    async post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<PostOutcome> {
+    async post(url, headers, body) {
       const startedAt = performance.now();
       const outcome = (rest: Omit<PostOutcome, 'durationMs'>): PostOutcome => ({
         ...rest,

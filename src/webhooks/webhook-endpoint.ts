@@ -1,21 +1,17 @@
-import { isIP } from 'node:net';
 import { z } from 'zod';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { windowFields } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import {
-  addressFault,
   BESIDE_FAULTY_ENTRIES,
   changesSomething,
   descriptionField,
   idField,
-  MAX_URL_LENGTH,
   refuseRepeated,
   searchField,
-  trimUrl,
 } from '#src/http/fields.ts';
-import { isLoopbackHost, isRefusedAddress } from '#src/platform/network-address.ts';
 import { namesOf, pick } from '#src/platform/pick.ts';
+import { MAX_URL_LENGTH, trimUrl } from '#src/platform/text.ts';
 import { EVENT_TYPE_NAMES, EVENT_TYPES, isEventType } from './record-event.ts';
 import type { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
 
@@ -221,43 +217,4 @@ export function viewDelivery(
     { ...delivery, nextTryAt, attempts: attempts.map((attempt) => pick(attempt, namesOf(attemptView.shape))) },
     namesOf(deliveryView.shape),
   );
-}
-
-const LOWEST_FREE_PORT = 1_024;
-const HTTPS_PORT = 443;
-/** Host names that resolve inside the service's own network, or nowhere. */
-const INNER_NAMES =
-  /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|home\.arpa|localdomain|invalid|onion)$/;
-
-/** The host of a URL, without the brackets of an IPv6 address and the final dot of a fully qualified name. */
-function bareHost(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-}
-
-/**
- * Which receivers the service sends to. `public`: public hosts over https. `loopback`: also this machine, over http; used with the console.
- * `private`: also private networks, over http; set by `WEBHOOK_ALLOW_PRIVATE`.
- */
-export type WebhookReach = 'public' | 'loopback' | 'private';
-
-/** Whether a receiver is exempt from the rules about public hosts and https. @param host of a `URL`, with or without port */
-export const isWithinReach = (reach: WebhookReach, host: string): boolean =>
-  reach === 'private' || (reach === 'loopback' && isLoopbackHost(host));
-
-/** What is wrong with the URL of a receiver; undefined if nothing is. */
-export function endpointUrlFault(text: string, reach: WebhookReach): string | undefined {
-  const fault = addressFault(text);
-  if (fault !== undefined) return fault;
-  const url = new URL(text);
-  if (text.includes('#')) return 'must not hold a fragment';
-  const port = url.port === '' ? undefined : Number(url.port);
-  if (port !== undefined && port !== HTTPS_PORT && port < LOWEST_FREE_PORT) {
-    return 'must use port 443, or one from 1024 on';
-  }
-  if (isWithinReach(reach, url.host)) return undefined;
-  if (url.protocol !== 'https:') return 'must begin with https://';
-  const host = bareHost(url);
-  if (isIP(host) !== 0) return isRefusedAddress(host) ? 'must not point into a private network' : undefined;
-  if (!host.includes('.') || INNER_NAMES.test(host)) return 'must name a public host';
-  return undefined;
 }

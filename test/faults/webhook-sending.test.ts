@@ -1,4 +1,6 @@
+import { subscribe as subscribeTo, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
+import type { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { inTransaction } from '#src/database/client.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
@@ -6,6 +8,7 @@ import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { forgetDeliveries } from '#src/webhooks/sending-repository.ts';
+import { ThreadPoster } from '#src/webhooks/thread-poster.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { eventually, startTestService, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
 import { useReceivers } from '#test/harness/use.ts';
@@ -88,6 +91,45 @@ test('a sender that stops lets go of what it held, and what it broke off says no
     SELECT d.status, d.tries, e.consecutive_failures FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id`);
   expect(rows).toEqual([{ status: 'pending', tries: 0, consecutive_failures: 0 }]);
   await quiet.stop();
+});
+
+// A receiver's 72 certificates, with keys made for it, hold the thread that verifies them for 0.4 s.
+test('no receiver is connected to from the thread that answers requests', async () => {
+  const account = await service.account();
+  const receiver = await receive();
+  const connected: unknown[] = [];
+  const listen = (message: unknown): void => {
+    connected.push((message as { connectParams: { port: string } }).connectParams.port);
+  };
+  subscribeTo('undici:client:connected', listen);
+  await subscribe(account, receiver.url);
+  await tell(account, 1);
+  await eventually(() => receiver.received[0]);
+  const { port } = new URL(receiver.url);
+  expect(connected).not.toContain(port);
+  const here = createPoster('private');
+  await here.post(receiver.url, {}, '{}');
+  expect(connected).toContain(port);
+  await here.close();
+  unsubscribe('undici:client:connected', listen);
+});
+
+test('a thread of webhooks that dies is replaced, and what it had under way fails without an outcome, to be sent again', async () => {
+  const receiver = await receive((response, _request, times) => {
+    if (times > 1) response.writeHead(200).end();
+  });
+  const threads: Worker[] = [];
+  const note = (thread: Worker): void => void threads.push(thread);
+  process.on('worker', note);
+  const poster = new ThreadPoster('private');
+  const first = poster.post(receiver.url, {}, '{}');
+  await eventually(() => receiver.received[0]);
+  const [failed] = await Promise.allSettled([first, threads[0]?.terminate()]);
+  expect(failed).toMatchObject({ status: 'rejected', reason: { message: 'the thread of webhooks ended' } });
+  expect(await poster.post(receiver.url, {}, '{}')).toMatchObject({ status: 200, error: null });
+  expect(threads).toHaveLength(2);
+  process.off('worker', note);
+  await poster.close();
 });
 
 /** Waits until the sender has looked at its endpoints since now: only then does it find a new one. */

@@ -429,7 +429,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       'api/webhooks.test.ts',
       'is not sent again where',
       'a message about a deleted voter is sent again',
-      '  if (await isOfDeletedVoter(tx, delivery)) throw notFound();\n',
+      '  if (await isOfDeletedVoter(executor, delivery)) throw notFound();\n',
       '',
     ],
   ],

@@ -1,0 +1,62 @@
+import { Worker } from 'node:worker_threads';
+import type { Poster, PostOutcome } from './guarded-post.ts';
+import type { Answered, Posted } from './post-thread.ts';
+import type { WebhookReach } from './receiver-url.ts';
+
+const MAX_HEAP_MB = 256;
+
+const BROKEN_OFF: PostOutcome = { status: null, error: 'broken_off', body: null, retryAfter: null, durationMs: 0 };
+
+/**
+ * Posts from a thread of its own. OpenSSL verifies every certificate that a receiver sends, trusted or not, in one go: 72 certificates
+ * with keys made for it took 0.4 s, for which the thread that answers requests would have stood still.
+ */
+export class ThreadPoster implements Poster {
+  readonly #reach: WebhookReach;
+  #thread: Worker | undefined;
+  #posts = 0;
+  readonly #underWay = new Map<number, PromiseWithResolvers<PostOutcome>>();
+
+  constructor(reach: WebhookReach) {
+    this.#reach = reach;
+  }
+
+  /** @throws Error if the thread ended meanwhile: the receiver may have the message */
+  post(...sent: Posted['sent']): Promise<PostOutcome> {
+    const [number, waiting] = [this.#posts++, Promise.withResolvers<PostOutcome>()];
+    this.#underWay.set(number, waiting);
+    this.#thread ??= this.#start();
+    this.#thread.postMessage({ number, sent } satisfies Posted);
+    return waiting.promise;
+  }
+
+  /** Breaks off what is under way. */
+  async close(): Promise<void> {
+    for (const { resolve } of this.#underWay.values()) resolve(BROKEN_OFF);
+    this.#underWay.clear();
+    await this.#thread?.terminate();
+  }
+
+  #start(): Worker {
+    const thread = new Worker(new URL('./post-thread.ts', import.meta.url), {
+      execArgv: [],
+      workerData: this.#reach,
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    });
+    // An idle thread must not keep the process alive.
+    thread.unref();
+    thread.on('message', ({ number, outcome }: Answered) => {
+      this.#underWay.get(number)?.resolve(outcome);
+      this.#underWay.delete(number);
+    });
+    const end = (fault: unknown): void => {
+      if (this.#thread !== thread) return;
+      this.#thread = undefined;
+      for (const { reject } of this.#underWay.values()) reject(fault);
+      this.#underWay.clear();
+    };
+    thread.on('error', end);
+    thread.on('exit', () => end(new Error('the thread of webhooks ended')));
+    return thread;
+  }
+}
