@@ -64,7 +64,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 563,
   accounts: 925,
   webhooks: 2454,
-  'voting-events': 4949,
+  'voting-events': 4960,
   'ballot-definition': 3648,
   voters: 5440,
   payments: 4019,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_769;
+const LINES_OF_ALL = 64_780;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -25,7 +25,7 @@ import { priceIssues, requirePricing } from './pricing.ts';
 import { scheduleClosing, schedulePublishing } from './publish-status.ts';
 import type { RehearsalDeps } from './rehearsal.ts';
 import { insertEvent, type NewEventRow } from './repository.ts';
-import { type VotingEvent, viewEvent } from './voting-event.ts';
+import { tellEvent, type VotingEvent } from './voting-event.ts';
 
 const CODE_CHARACTERS = 8;
 
@@ -138,7 +138,7 @@ export async function createEvent(
   });
   await recordEvent(tx, deps, {
     type: 'voting_event.created',
-    data: viewEvent(event, nowMs),
+    data: tellEvent(event, nowMs),
     change: changeBy({ event, caller }, 'voting_event.created', id, {
       after: { title: event.title, type: event.type, code: event.code },
     }),

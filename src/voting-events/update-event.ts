@@ -43,7 +43,7 @@ import {
   readOpening,
   updateTaggedEvent,
 } from './repository.ts';
-import { type VotingEvent, viewEvent } from './voting-event.ts';
+import { tellEvent, type VotingEvent } from './voting-event.ts';
 
 type Body = z.output<typeof updateEventBody>;
 type Columns = Partial<NewEventRow>;
@@ -109,7 +109,7 @@ export async function updateVotingEvent(
   const after = await updateTaggedEvent(tx, deps.secrets, from, { ...changes, ...key, updatedAt: nowMs });
   await recordEvent(tx, deps, {
     type: 'voting_event.updated',
-    data: viewEvent(after, nowMs),
+    data: tellEvent(after, nowMs),
     change: changeBy(organizer, 'voting_event.updated', before.id, differenceOf(before, after)),
   });
   // A new end is valid only if the log contains it: refuse the change if the log is disputed.

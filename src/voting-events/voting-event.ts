@@ -317,6 +317,17 @@ export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = 
   return pick(shown, namesOf(votingEventView.shape));
 }
 
+/** Most UTF-8 bytes of `missing` with titles in a message: a message has at most 64 KiB, and a description up to 20 kB of them. */
+const MAX_TOLD_MISSING_BYTES = 32_768;
+
+/** The event in a message: as `viewEvent`, but without the titles of a very long `missing`, which names positions by ID, too. */
+export function tellEvent(event: VotingEvent, nowMs: number): VotingEventView {
+  const shown = viewEvent(event, nowMs);
+  if (shown.missing === null || Buffer.byteLength(JSON.stringify(shown.missing)) <= MAX_TOLD_MISSING_BYTES)
+    return shown;
+  return { ...shown, missing: shown.missing.map((part) => ({ ...part, title: null })) };
+}
+
 /** Whether a vote key may read the results now (completions 5.6). */
 export function publicResultsAvailable(event: VotingEvent, nowMs: number): boolean {
   return event.resultsVisibility === 'live' || publishedTime(event, nowMs) !== null;

@@ -332,3 +332,22 @@ test.each(EVENT_TYPE_NAMES)(
     await receiver.stop();
   },
 );
+
+test('a message has at most 64 KiB, with the longest texts and a hundred positions that lack candidates', async () => {
+  const account = await service.account();
+  const receiver = await startReceiver();
+  await account.make('/webhook-endpoints', { url: receiver.url, eventTypes: ['voting_event.updated'] });
+  const event = await account.make('/voting-events', { title: '𝒯'.repeat(200), type: 'poll' });
+  const titles = Array.from({ length: 100 }, (_, number) => `${number + 100}${'𝒫'.repeat(197)}`);
+  const positions = `/voting-events/${event.id}/positions`;
+  for (const title of titles) await account.make(positions, { title, votingMethod: 'plurality' });
+  const shown = await account.patch(`/voting-events/${event.id}`, { description: '𝒟'.repeat(5_000) });
+  expect(shown.body.data.missing.map(({ title }: { title: string }) => title).toSorted()).toEqual(titles.toSorted());
+  const { body } = await eventually(() => receiver.received[0]);
+  expect(Buffer.byteLength(body)).toBeLessThanOrEqual(65_536);
+  const { data } = JSON.parse(body);
+  const missing = shown.body.data.missing.map((part: object) => ({ ...part, title: null }));
+  expect(data).toEqual({ ...shown.body.data, missing });
+  expect(contract.messageFault('voting_event.updated', JSON.parse(body))).toBeUndefined();
+  await receiver.stop();
+});
