@@ -55,7 +55,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2015,
   'payment-providers': 2045,
-  database: 2272,
+  database: 2283,
   'embedded-postgres': 902,
   http: 4174,
   server: 1024,
@@ -64,8 +64,8 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 563,
   accounts: 925,
   webhooks: 2454,
-  'voting-events': 4960,
-  'ballot-definition': 3648,
+  'voting-events': 4968,
+  'ballot-definition': 3659,
   voters: 5440,
   payments: 4019,
   credits: 701,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_780;
+const LINES_OF_ALL = 64_810;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

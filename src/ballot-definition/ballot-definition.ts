@@ -80,8 +80,12 @@ export function assembleBallotDefinition(event: VotingEvent, rows: BallotRows): 
 }
 
 /** Reads a definition from one snapshot, so that event, positions and candidates belong together. Undefined if the event is gone. */
-export async function loadBallotDefinition(db: Database, eventId: string): Promise<BallotDefinition | undefined> {
-  const small = await readSmallBallot(db.$client, eventId);
+export async function loadBallotDefinition(
+  db: Database,
+  eventId: string,
+  known?: VotingEvent,
+): Promise<BallotDefinition | undefined> {
+  const small = await readSmallBallot(db.$client, eventId, known);
   if (small !== 'large') return small && assembleBallotDefinition(small.event, small);
   return atOneMoment(db, async (tx) => {
     const event = await findEventById(tx, eventId);
@@ -134,7 +138,7 @@ export class BallotDefinitionCache {
   async get(event: VotingEvent): Promise<BallotDefinition | undefined> {
     const kept = this.#definitions.get(event.id);
     if (kept !== undefined && isAsNew(kept, event)) return kept;
-    const load = () => this.#turns.share(event.accountId, event.id, () => this.#load(event.id));
+    const load = () => this.#turns.share(event.accountId, event.id, () => this.#load(event));
     const loaded = await (this.#loading.get(event.id) ?? load());
     // The load under way may have begun before the event's version was committed: its callers then share the next load.
     return loaded === undefined || isAsNew(loaded, event) ? loaded : load();
@@ -151,8 +155,9 @@ export class BallotDefinitionCache {
       : readBallotDefinition(tx, event);
   }
 
-  async #load(eventId: string): Promise<BallotDefinition | undefined> {
-    const loading = this.#read(eventId).finally(() => this.#loading.delete(eventId));
+  async #load(event: VotingEvent): Promise<BallotDefinition | undefined> {
+    const { id: eventId } = event;
+    const loading = this.#read(event).finally(() => this.#loading.delete(eventId));
     this.#loading.set(eventId, loading);
     const definition = await loading;
     // A forged definition is not cached, because it may be repaired without a new version.
@@ -164,8 +169,8 @@ export class BallotDefinitionCache {
     return definition;
   }
 
-  async #read(eventId: string): Promise<BallotDefinition | undefined> {
-    const definition = await loadBallotDefinition(this.#db, eventId);
+  async #read(event: VotingEvent): Promise<BallotDefinition | undefined> {
+    const definition = await loadBallotDefinition(this.#db, event.id, event);
     return definition && { ...definition, isForged: await this.#isForged(this.#db, definition) };
   }
 }

@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import { type Executor, firstOf, isTrue, runNamed, type Transaction, valuesOf } from '#src/database/client.ts';
 import { rowOfJson } from '#src/database/columns.ts';
 import { holdsText } from '#src/database/search.ts';
+import { paperOf } from '#src/voting-events/lifecycle.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { listCandidatesQuery } from './candidate.ts';
@@ -122,7 +123,9 @@ async function listCandidatesAfter(
 }
 
 const READ_BALLOT = `
-  SELECT 'event' AS part, to_json(t) AS row, 0 AS place, '' AS id FROM voting_events t WHERE t.id = $1 AND t.deleted_at IS NULL
+  SELECT 'event' AS part, CASE WHEN $2 = t.paper_version || ' ' || event_ends(t.ends_at, t.closed_at, t.rehearsal_since, t.rehearsal_number,
+    t.type, t.voter_approval, t.repeat_votes, t.require_voter_id) THEN 'null' ELSE to_json(t) END AS row, 0 AS place, '' AS id
+    FROM voting_events t WHERE t.id = $1 AND t.deleted_at IS NULL
   UNION ALL SELECT 'position', to_json(t), t.sort_order, t.id FROM positions t WHERE t.voting_event_id = $1 AND t.deleted_at IS NULL
   UNION ALL (SELECT 'candidate', to_json(t), t.sort_order, t.id FROM candidates t
     WHERE t.voting_event_id = $1 AND t.deleted_at IS NULL ORDER BY t.sort_order, t.id LIMIT ${READ_TOGETHER})
@@ -136,18 +139,21 @@ export type BallotRows = Readonly<Awaited<ReturnType<typeof listParts>> & { mayB
 
 /**
  * Reads an event with its ballot in one statement, so that the first vote of an event costs little more than the next ones.
+ * @param known the event as the caller has read it: its row is not read again while the ballot belongs to it
  * @returns undefined if the event is gone; 'large' if there may be more candidates than one statement should read
  */
 export async function readSmallBallot(
   pool: Pool,
   eventId: string,
+  known?: VotingEvent,
 ): Promise<(BallotRows & { readonly event: VotingEvent }) | 'large' | undefined> {
   const found = await runNamed<{ part: string; row: Record<string, unknown> }>(pool, 'read_ballot', READ_BALLOT, [
-    eventId,
+    ...[eventId, known === undefined ? null : paperOf(known)],
   ]);
   const rowsOf = <Of extends Table>(part: string, table: Of) =>
     found.filter((one) => one.part === part).map(({ row }) => rowOfJson(table, row));
-  const [event] = rowsOf('event', votingEvents);
+  const isKnown = found.some(({ part, row }) => part === 'event' && row === null);
+  const event = isKnown ? known : rowsOf('event', votingEvents)[0];
   if (event === undefined) return undefined;
   const rows = {
     positions: rowsOf('position', positions),

@@ -1,4 +1,4 @@
-import { getTableColumns, sql, type Table } from 'drizzle-orm';
+import { type Column, getTableColumns, sql, type Table } from 'drizzle-orm';
 import { bigint, customType } from 'drizzle-orm/pg-core';
 
 /** Unix milliseconds, as in the API. */
@@ -12,13 +12,24 @@ export const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType
 /** The database's clock in Unix milliseconds, which decides time windows and expiry for all processes. */
 export const nowMs = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
+const columnsOf = new WeakMap<Table, (readonly [name: string, stored: string, isBytes: boolean, column: Column])[]>();
+
 /** The row that a select gives, from the `to_json` of the row. Not for tables with `micro` columns: JSON numbers lose digits above 2^53. */
 export function rowOfJson<Of extends Table>(table: Of, json: Readonly<Record<string, unknown>>): Of['$inferSelect'] {
-  const values = Object.entries(getTableColumns(table)).map(([name, column]) => {
-    const value = json[column.name] ?? null;
+  const columns = columnsOf.getOrInsertComputed(table, () =>
+    Object.entries(getTableColumns(table)).map(([name, column]) => [
+      name,
+      column.name,
+      column.getSQLType() === 'bytea',
+      column,
+    ]),
+  );
+  const row: Record<string, unknown> = {};
+  for (const [name, stored, isBytes, column] of columns) {
+    const value = json[stored] ?? null;
     // JSON has bytes as `\x…`.
-    if (typeof value === 'string' && column.getSQLType() === 'bytea') return [name, Buffer.from(value.slice(2), 'hex')];
-    return [name, value === null ? null : column.mapFromDriverValue(value)];
-  });
-  return Object.fromEntries(values);
+    if (isBytes && typeof value === 'string') row[name] = Buffer.from(value.slice(2), 'hex');
+    else row[name] = value === null ? null : column.mapFromDriverValue(value);
+  }
+  return row;
 }

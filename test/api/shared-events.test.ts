@@ -33,12 +33,22 @@ const READING: ReadonlySet<string> = new Set([
   'POST /public/voting-events/{idOrCode}/log/proof',
 ]);
 
+async function storePayment(id: string): Promise<string> {
+  await service.query(
+    `INSERT INTO payment_attempts (voting_event_id, id, account_id, payment_business_id, purpose, status, provider, amount_minor, currency, request, terms, expires_at, created_at, updated_at)
+     VALUES ($1, $2, $3, 'biz_none', 'vote', 'succeeded', 'provider_a', 100, 'EUR', '{}', '{}', 1, 1, 1)`,
+    [event.id, id, owner.id],
+  );
+  return id;
+}
+
 let serial = 0;
 /** A row that is there: a role is judged after what the path names was found. */
 async function rowFor(path: string): Promise<string> {
   const noun = path.split('/')[3] ?? '';
   serial += 1;
   if (noun === 'invites') return invite(service, owner, event, `guest-${serial}@club.example`, 'viewer');
+  if (noun === 'payments') return storePayment(`pay_${serial}`);
   const position = event.positions[0]?.id;
   const bodies: Readonly<Record<string, object>> = {
     positions: { title: 'Another', votingMethod: 'plurality' },

@@ -8,6 +8,7 @@ import {
   readSmallBallot,
 } from '#src/ballot-definition/repository.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { PLURALITY } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -104,6 +105,14 @@ test('a ballot that one statement reads has the rows, values and order of the li
   expect(rows.candidates).toHaveLength(40);
   expect(await readSmallBallot(db.$client, id)).toEqual({ event, positions, ...rows, mayBeLogged: false });
   expect(await readSmallBallot(db.$client, 've_none')).toBeUndefined();
+  if (event === undefined) throw new Error('the event is gone');
+  const read = async (of: VotingEvent) => {
+    const found = await readSmallBallot(db.$client, id, of);
+    return typeof found === 'object' ? found.event : found;
+  };
+  expect(await read(event)).toBe(event);
+  expect(await read({ ...event, definitionVersion: event.definitionVersion - 1 })).toEqual(event);
+  expect(await read({ ...event, endsAt: 1 })).toEqual(event);
 });
 
 test('a hundred candidates, who can have 2 MB, are not read by one statement', async () => {
