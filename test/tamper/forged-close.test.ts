@@ -4,9 +4,17 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
+import { recurringJobs } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, refusalOf, sealBallots } from '#test/harness/elections.ts';
-import { cast, createKeyedElection, type KeyedElection, keyFiles, voteWith } from '#test/harness/keyed-elections.ts';
+import {
+  cast,
+  createKeyedElection,
+  type KeyedElection,
+  keyFiles,
+  setStatus,
+  voteWith,
+} from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useKeyedService } from './keyed-service.ts';
 
@@ -266,6 +274,39 @@ describe('the key of an election', () => {
     const content = readFileSync(path.join(keys, file));
     await finishEvent(service, election.id);
     expect(keyFiles(keys, election.id)).toEqual([]);
+    writeFileSync(path.join(keys, file), content);
+    await destroyKeys();
+    expect(keyFiles(keys, election.id)).toEqual([]);
+  });
+
+  // The job took the event's own key, too: it could never open again.
+  test('stays while a round of its rehearsal is closed, whatever jobs run, and the round’s goes with the round', async () => {
+    const election = await createKeyedElection(service, account, [1, 1, 1], false);
+    demand(await account.patch(`/voting-events/${election.id}`, { startsAt: Date.now() + 3_600_000 }), 200);
+    const own = keyFiles(keys, election.id);
+    expect(own).toHaveLength(1);
+    for (const status of ['rehearsal', 'closed']) demand(await setStatus(service, election, status), 200);
+    await tend(election, 5);
+    expect(await results(election)).toMatchObject({ final: true });
+    const runJobs = async () => {
+      for (const { work } of recurringJobs(service.deps)) await work();
+    };
+    await runJobs();
+    expect(keyFiles(keys, election.id)).toHaveLength(2);
+    demand(await setStatus(service, election, 'draft'), 200);
+    await runJobs();
+    expect(keyFiles(keys, election.id)).toEqual(own);
+    demand(await setStatus(service, election, 'open'), 200);
+    await voteWith(service, election, [0]);
+  });
+
+  test('is destroyed although SQL says that the election is rehearsed again', async () => {
+    const election = await createKeyedElection(service, account, [1, 1, 1]);
+    await voteWith(service, election, [0]);
+    const [file = ''] = keyFiles(keys, election.id);
+    const content = readFileSync(path.join(keys, file));
+    await finishEvent(service, election.id);
+    await write(election, 'UPDATE voting_events SET rehearsal_since = 1, rehearsal_number = 1 WHERE id = $1');
     writeFileSync(path.join(keys, file), content);
     await destroyKeys();
     expect(keyFiles(keys, election.id)).toEqual([]);
