@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2454,
   'voting-events': 4968,
   'ballot-definition': 3659,
-  voters: 5440,
+  voters: 5443,
   payments: 4019,
   credits: 701,
   ballots: 3179,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_810;
+const LINES_OF_ALL = 64_814;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -10,9 +10,12 @@ import {
 } from './voter-tag.ts';
 
 const PAGE = 500;
-/** Voters whose tag (MAC) is still checked: not deleted, in events without a final result. $1: the ID of the present secret key. */
+/**
+ * Voters whose tag (MAC) is still checked: not deleted, in events without a final result; that of a rehearsal's round ends nothing.
+ * $1: the ID of the present secret key.
+ */
 const TAGGED = `FROM voters v JOIN voting_events e ON e.id = v.voting_event_id
-  WHERE e.final_at IS NULL AND v.deleted_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
+  WHERE (e.final_at IS NULL OR e.rehearsal_since IS NOT NULL) AND v.deleted_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
 
 /** Counts voters tagged under the present secret key, and under an earlier key. */
 export async function countTagged(pool: pg.Pool, secrets: Secrets): Promise<{ present: number; earlier: number }> {

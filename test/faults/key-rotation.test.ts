@@ -13,6 +13,7 @@ import { runCommand } from '#test/harness/command-line.ts';
 import {
   createTestEvent,
   demand,
+  PLURALITY,
   sealBallots,
   type TestEvent,
   tendLog,
@@ -197,6 +198,23 @@ describe('what was sealed under the old key', () => {
       await both.stop();
       await one.stop();
     }
+  });
+
+  test('are the voters of an election, too, whose rehearsal has a result', async () => {
+    await using one = await startTestService({ secretKey: OLD, worker: false });
+    await using both = await one.under(`${NEW},${OLD}`);
+    const owner = await one.account();
+    const event = await owner.event({ type: 'election' }, PLURALITY, false);
+    const own = owner.of(event);
+    await own.make('/voters', { name: 'Vera', voterId: 'M-1' });
+    for (const status of ['rehearsal', 'closed']) await own.change('', { status });
+    await tendLog(sealDeps(one.deps), event.id, 1);
+    expect(await own.show('/results')).toMatchObject({ final: true });
+    expect((await runCommand(both, ['secrets', 'reseal', '--json'])).code).toBe(0);
+    await using present = await one.under(NEW);
+    demand(await present.call('PATCH', `/voting-events/${event.id}`, { status: 'draft' }, { key: owner.write }), 200);
+    const list = await present.call('GET', `/voting-events/${event.id}/voters`, undefined, { key: owner.read });
+    expect(list.body.data).toMatchObject([{ voterId: 'M-1', disputed: false }]);
   });
 });
 
