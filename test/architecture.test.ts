@@ -64,7 +64,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 563,
   accounts: 925,
   webhooks: 2454,
-  'voting-events': 4968,
+  'voting-events': 4973,
   'ballot-definition': 3659,
   voters: 5443,
   payments: 4019,
@@ -74,13 +74,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'service-log': 638,
   tally: 2534,
   results: 6315,
-  letters: 994,
+  letters: 995,
   console: 1145,
   demo: 442,
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_814;
+const LINES_OF_ALL = 64_820;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

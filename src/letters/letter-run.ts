@@ -14,6 +14,7 @@ import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { PAPER_SIZES } from '#src/results/download-link.ts';
 import { LETTER_AUDIENCES } from '#src/voters/print-keys.ts';
 import { beforeOpeningField } from '#src/voters/voter.ts';
+import { withOwnKey } from '#src/voting-events/rehearsal.ts';
 import type { LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { letterParts, letterRuns } from './tables.ts';
@@ -95,7 +96,7 @@ export function requireReadable(run: LetterRun, number: number, nowMs: number): 
 
 /** The event by whose key the files of a run are sealed: the real vote's keep the event's own key during a rehearsal. */
 export const keyedFor = (event: VotingEvent, { rehearsal }: Pick<LetterRun, 'rehearsal'>): VotingEvent =>
-  event.rehearsalSince === null || rehearsal ? event : { ...event, ballotKey: event.realKey };
+  rehearsal ? event : withOwnKey(event);
 
 export const partPlace = (
   { votingEventId, id }: Pick<LetterRun, 'votingEventId' | 'id'>,

@@ -77,7 +77,8 @@ export async function renewBallotDefinition(tx: Transaction, eventId: string, no
 /** Call after a change outside of the event's row: stores what prevents the opening, if the change affects it. */
 export async function renewMissing(tx: Transaction, eventId: string, found: Partial<OpeningFacts> = {}): Promise<void> {
   const event = await lockEvent(tx, eventId);
-  if (event === undefined || event.closedAt !== null || wasOpened(event, event.lockedAt)) return;
+  if (event === undefined || wasOpened(event, event.lockedAt)) return;
+  if (event.closedAt !== null && event.rehearsalSince === null) return;
   const missing = missingForOpening({ ...(await readOpening(tx, eventId)), ...found });
   if (!isSame(missing, event.missing)) await storeMissing(tx, eventId, event.lockedAt, missing);
 }

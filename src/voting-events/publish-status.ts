@@ -9,7 +9,7 @@ import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { renewMissing } from './guard-change.ts';
 import { finalTime, missedStart, publishedTime, shownStatusAt } from './lifecycle.ts';
 import { type Closing, closing, isClosing, MAIL_CLOSING, MAIL_NOT_OPENED, realStatusAt } from './mail-owner.ts';
-import { endOverdueRehearsal, type RehearsalDeps } from './rehearsal.ts';
+import { endOverdueRehearsal, type RehearsalDeps, withOwnKey } from './rehearsal.ts';
 import {
   findEventById,
   holdEvent,
@@ -75,7 +75,7 @@ export const renewReadinessJob = ({ db }: Pick<Deps, 'db'>): Job<z.output<typeof
 /** Checks the keys of events that open soon, so that a lost key file is reported while it can still be restored. */
 async function lookForKeys({ db, ballotKeys }: PublishDeps): Promise<void> {
   for (const event of await listKeyedStarts(db)) {
-    const isKeyless = !(await ballotKeys.isReadable(event));
+    const isKeyless = !(await ballotKeys.isReadable(withOwnKey(event)));
     if (isKeyless !== event.missing.some(({ reason }) => reason === 'keys_unavailable'))
       await inTransaction(db, (tx) => renewMissing(tx, event.id, { isKeyless }));
   }

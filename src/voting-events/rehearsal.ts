@@ -76,6 +76,10 @@ export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent
   return lockForChange(tx, read.id);
 }
 
+/** The event as the real vote sees it: under its own key, during a rehearsal, too. */
+export const withOwnKey = (event: VotingEvent): VotingEvent =>
+  event.rehearsalSince === null ? event : { ...event, ballotKey: event.realKey };
+
 export type RehearsalDeps = Pick<Deps, 'secrets' | 'ballotKeys' | 'takeApprovalsBack'>;
 
 /**

@@ -195,7 +195,7 @@ export async function listKeyedStarts(executor: Executor): Promise<VotingEvent[]
     .select()
     .from(votingEvents)
     .where(
-      sql`starts_at > now_ms() AND opened_at IS NULL AND closed_at IS NULL AND rehearsal_since IS NULL AND deleted_at IS NULL
+      sql`starts_at > now_ms() AND opened_at IS NULL AND (closed_at IS NULL OR rehearsal_since IS NOT NULL) AND deleted_at IS NULL
         AND ballot_key IS NOT NULL AND (starts_at < now_ms() + ${LOOKED_AFTER_HOURS * HOUR_MS}::bigint
           OR missing @> '[{"reason": "keys_unavailable"}]')`,
     )

@@ -206,6 +206,27 @@ test('a scheduled election says that its key is gone, does not open, and is read
   demand(await setStatus(service, election, 'open'), 200);
 });
 
+test.each([
+  ['rehearsal', ['rehearsal']],
+  ['rehearsal’s closed round', ['rehearsal', 'closed']],
+])('an election whose key is gone during its %s is a draft again at its start', async (_, statuses) => {
+  const election = await createKeyedElection(service, account, UNIT_WEIGHTS, false);
+  const startsAt = Date.now() + 3_000;
+  await patchEvent(service, account, election, { startsAt });
+  const [name = ''] = keyFiles(main, election.id);
+  for (const status of statuses) demand(await setStatus(service, election, status), 200);
+  for (const folder of [main, copy]) renameSync(path.join(folder, name), awayFrom(folder, name));
+  await publishTimedEvents(service.deps);
+  await untilTrue(() => Date.now() > startsAt);
+  await publishTimedEvents(service.deps);
+  expect(await account.show(`/voting-events/${election.id}`)).toMatchObject({
+    ...{ status: 'draft', startsAt: null, missedStartAt: startsAt, missing: [{ reason: 'keys_unavailable' }] },
+  });
+  for (const folder of [main, copy]) renameSync(awayFrom(folder, name), path.join(folder, name));
+  demand(await setStatus(service, election, 'open'), 200);
+  await voteWith(service, election, [0]);
+});
+
 describe('when the result is final', () => {
   test('no folder and no row holds the key any more, and results, proofs and repeated confirms do without', async () => {
     const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
