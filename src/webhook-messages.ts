@@ -84,7 +84,8 @@ const WHEN: Readonly<Record<EventType, string>> = {
   'voter.deleted': 'A voter was taken off the roll.',
   'voter.mail_failed':
     'A mail to a voter was refused for good, or given up after two days of trying: the voter has no voter key from it.',
-  'ballot.confirmed': 'Ballots were confirmed: how many count by now. At most once in 5 seconds an event.',
+  'ballot.confirmed':
+    'Ballots were confirmed: how many so far, those included that were voided since. At most once in 5 seconds an event.',
   'payment.succeeded': 'A payer has paid: make the second call.',
   'payment.fulfilled':
     'What was paid for is done: the ballot is cast, the candidate registered, the credits are there.',

@@ -67,7 +67,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 4973,
   'ballot-definition': 3659,
   voters: 5443,
-  payments: 4019,
+  payments: 4020,
   credits: 701,
   ballots: 3179,
   'ballot-log': 4549,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_820;
+const LINES_OF_ALL = 64_822;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -168,7 +168,8 @@ async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: 
 
 function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder): void {
   if (visitorId === null) return;
-  const key = `checkout:${event.id}:${visitorId.toLowerCase()}`;
+  // What was tried in a rehearsal counts apart.
+  const key = `checkout:${event.id}:${event.rehearsalSince}:${visitorId.toLowerCase()}`;
   const state = deps.rateLimiter.take(key, CHECKOUTS_PER_HOUR / 60, monotonicMs(), CHECKOUTS_PER_HOUR);
   if (state.retryAfterSeconds !== undefined) {
     throw tooManyRequests(state.retryAfterSeconds, 'This visitor has begun many checkouts.');

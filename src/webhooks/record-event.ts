@@ -66,7 +66,7 @@ export const EVENT_TYPES = {
   'voter.deleted': 'The id of a voter',
   'voter.mail_failed':
     'A voter, as GET …/voters/:id gives it; after the mail of a voter key its `keyStatus` is `failed`',
-  'ballot.confirmed': 'The voting event and how many ballots it has: no voter, no choice, no code',
+  'ballot.confirmed': 'The voting event and how many ballots were confirmed in it: no voter, no choice, no code',
   'payment.succeeded': 'A payment attempt, as GET …/payments/:id gives it, without its confirmation code',
   'payment.fulfilled': 'A payment attempt, as GET …/payments/:id gives it, without its confirmation code',
   'payment.failed': 'A payment attempt, as GET …/payments/:id gives it, without its confirmation code',

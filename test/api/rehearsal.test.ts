@@ -462,6 +462,20 @@ async function startPaid(event: PaidEvent, place: string, body: object): Promise
   return [paymentAttemptId, ownPageOf(answer)];
 }
 
+test('checkouts of a rehearsal do not use up those of the real event', async () => {
+  const event = await poll('provider_a', {}, PLANS.slice(0, 1), false);
+  await event.change({ status: 'rehearsal' });
+  const ballot = { visitorId: visitor(), votes: votesFor(event), ...BACK };
+  const ask = async (count: number) => {
+    const statuses: number[] = [];
+    for (let sent = 0; sent < count; sent += 1) statuses.push((await event.page('ballot/cast', ballot)).status);
+    return statuses;
+  };
+  expect(await ask(11)).toEqual([...Array.from({ length: 10 }, () => 402), 429]);
+  await event.change({ status: 'open' });
+  expect(await ask(1)).toEqual([402]);
+});
+
 test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wiped', async (provider) => {
   const payments = { payToVote: PRICE[provider], payToRegisterCandidate: PRICE[provider] };
   const isA = provider === 'provider_a';
