@@ -44,14 +44,37 @@ const WORK: Readonly<Record<Exclude<keyof Due, 'jobs' | 'webhooks'>, string>> = 
   ballots: 'drop_expired_ballots',
 };
 const MINUTE_MS = 60_000;
-/** What the clock starts: how often, and whether a look at the database would not find it. */
-const BY_THE_CLOCK: readonly [number, readonly string[]][] = [
-  [MINUTE_MS, ['tend_ballot_logs', 'announce_timed_events', 'reconcile_payments', 'drop_expired_ballots']],
-  [10 * MINUTE_MS, ['forget_full_quotas']],
-  [60 * MINUTE_MS, ['check_changed_logs', 'forget_webhook_deliveries', 'delete_expired_idempotency_keys']],
-  [1_440 * MINUTE_MS, ['check_all_logs', 'forget_provider_events']],
+/** The service's recurring jobs, each as often as it runs there or more often. */
+export const BY_THE_CLOCK: readonly (readonly [everyMs: number, names: readonly string[]])[] = [
+  [
+    MINUTE_MS,
+    [
+      ...[
+        'tend_ballot_logs',
+        'tend_ballot_keys',
+        'announce_timed_events',
+        'announce_left_ballots',
+        'reconcile_payments',
+      ],
+      ...['drop_expired_ballots', 'disclose_voters', 'fold_roll_sums', 'fold_roll_figures', 'sequence_service_log'],
+      ...['ask_witnesses_again', 'delete_expired_idempotency_keys'],
+    ],
+  ],
+  [
+    10 * MINUTE_MS,
+    [
+      ...[
+        'forget_full_quotas',
+        'drop_old_letters',
+        'expire_registrations',
+        'sweep_refunds',
+        'check_unready_businesses',
+      ],
+    ],
+  ],
+  [60 * MINUTE_MS, ['check_changed_logs', 'forget_webhook_deliveries', 'forget_mail_quotas', 'forget_roll_imports']],
+  [1_440 * MINUTE_MS, ['check_all_logs', 'forget_provider_events', 'sweep_payments']],
 ];
-
 const POLL_MS = 3;
 const PATIENCE_MS = 60_000;
 /** One run of recurring work may leave something for the next; more than so many runs do not get on. */
