@@ -289,7 +289,8 @@ describe('the key of an election', () => {
     await tend(election, 5);
     expect(await results(election)).toMatchObject({ final: true });
     const runJobs = async () => {
-      for (const { work } of recurringJobs(service.deps)) await work();
+      // But for the logs of all events, which others of these tests have forged.
+      for (const { name, work } of recurringJobs(service.deps)) if (!/_logs$/.test(name)) await work();
     };
     await runJobs();
     expect(keyFiles(keys, election.id)).toHaveLength(2);
