@@ -53,7 +53,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2015,
+  platform: 2020,
   'payment-providers': 2045,
   database: 2283,
   'embedded-postgres': 902,
@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2454,
   'voting-events': 4973,
   'ballot-definition': 3659,
-  voters: 5443,
+  voters: 5439,
   payments: 4020,
   credits: 701,
   ballots: 3179,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4216,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_822;
+const LINES_OF_ALL = 64_823;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

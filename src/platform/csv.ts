@@ -30,6 +30,10 @@ export const csvLine = (cells: readonly string[]): string => `${cells.join(',')}
 
 const ROWS_AT_ONCE = 500;
 
+/** Writes the times of a column, whose name ends in `At`, in ISO 8601: for people and spreadsheets. */
+const shown = (column: string | undefined, value: Parameters<typeof csvCell>[0]): Parameters<typeof csvCell>[0] =>
+  column?.endsWith('At') === true && typeof value === 'number' ? new Date(value).toISOString() : value;
+
 /** A CSV file in the order of IDs, after a byte order mark for spreadsheets. @param readAfter as in `inPages` */
 export async function* csvById<Row extends { readonly id: string }>(
   head: readonly string[],
@@ -37,5 +41,6 @@ export async function* csvById<Row extends { readonly id: string }>(
   cellsOf: (row: Row) => readonly Parameters<typeof csvCell>[0][],
 ): AsyncGenerator<string> {
   yield `\ufeff${csvLine(head)}`;
-  for await (const row of inPages(ROWS_AT_ONCE, readAfter)) yield csvLine(cellsOf(row).map((value) => csvCell(value)));
+  for await (const row of inPages(ROWS_AT_ONCE, readAfter))
+    yield csvLine(cellsOf(row).map((value, at) => csvCell(shown(head[at], value))));
 }

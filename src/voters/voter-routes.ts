@@ -52,10 +52,6 @@ const REACHED_BY: Readonly<Record<Voter['keyStatus'], string>> = {
   printed: 'letter',
 };
 
-/** Writes times in ISO 8601, for people and spreadsheets. */
-const cellOf = (column: (typeof COLUMNS)[number], view: VoterView) =>
-  column === 'createdAt' || column === 'updatedAt' ? new Date(view[column]).toISOString() : view[column];
-
 /** The roll of an event as CSV, with the content of the list of voters: participation only as far as it is disclosed. */
 const writeVotersCsv = (db: Database, eventId: string): AsyncGenerator<string> =>
   csvById(
@@ -63,7 +59,7 @@ const writeVotersCsv = (db: Database, eventId: string): AsyncGenerator<string> =
     async (after, limit) => (await listVoters(db, eventId, { after }, limit)).voters,
     (voter) => {
       const view = viewVoter(voter);
-      return [...COLUMNS.map((column) => cellOf(column, view)), REACHED_BY[voter.keyStatus]];
+      return [...COLUMNS.map((column) => view[column]), REACHED_BY[voter.keyStatus]];
     },
   );
 

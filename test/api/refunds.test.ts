@@ -214,7 +214,9 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
     const last = head.replaceAll('"', '').split(',').slice(-5);
     expect(last).toEqual(['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor']);
     const { amountMinor, requestedAt } = back.refund;
-    expect(lines.find((line) => line.includes(second))).toContain(`false,"refunded",${amountMinor},${requestedAt}`);
+    expect(lines.find((line) => line.includes(second))).toContain(
+      `false,"refunded",${amountMinor},"${new Date(requestedAt).toISOString()}"`,
+    );
   });
 
   test('adds up to the minor unit: the statistics, the list and the file agree on what was taken in, and on fees', async () => {
