@@ -89,29 +89,25 @@ function measuresOf(dump: readonly DumpedRow[], voters: readonly MeasuredVoter[]
 /** A measure's voters from the smallest value on, and where one value ends: a guess parts them there. */
 interface Ordered {
   readonly name: string;
-  readonly order: readonly number[];
-  readonly ends: readonly boolean[];
+  readonly order: Uint16Array;
+  /** How many voters are up to there. */
+  readonly ends: Uint16Array;
 }
 
 function inOrder({ name, values }: Measure): Ordered {
-  const sizeAt = (voter: number): number => values[voter] ?? -1;
-  const order = [...values.keys()].toSorted((one, other) => sizeAt(one) - sizeAt(other));
-  return {
-    name,
-    order,
-    ends: order.map((voter, at) => sizeAt(voter) !== sizeAt(order[at + 1] ?? -1) || at === order.length - 1),
-  };
+  const sizes = Float64Array.from(values, (size) => size ?? -1);
+  const order = Uint16Array.from(sizes.keys()).sort((one, other) => (sizes[one] ?? 0) - (sizes[other] ?? 0));
+  const ends = order.keys().filter((at) => at > 0 && sizes[order[at] ?? 0] !== sizes[order[at - 1] ?? 0]);
+  return { name, order, ends: Uint16Array.from(ends) };
 }
 
 /** How many voters the best guess by a measure gets right: all below some value have one ballot, all others the other one. */
-function rightBy({ order, ends }: Ordered, truth: readonly boolean[]): number {
+function rightBy({ order, ends }: Ordered, truth: Uint8Array, large: number): number {
   const all = truth.length;
-  const large = truth.filter(Boolean).length;
-  let [best, before] = [Math.max(large, all - large), 0];
-  for (const [at, voter] of order.entries()) {
-    if (truth[voter] === true) before += 1;
-    if (ends[at] !== true) continue;
-    const right = at + 1 - before + (large - before);
+  let [best, before, at] = [Math.max(large, all - large), 0, 0];
+  for (const end of ends) {
+    for (; at < end; at += 1) before += truth[order[at] ?? 0] ?? 0;
+    const right = end - before + (large - before);
     best = Math.max(best, right, all - right);
   }
   return best;
@@ -136,20 +132,23 @@ export function measureAll(
   random: () => number,
 ): MeasureReport {
   const ordered = measuresOf(dump, voters).map(inOrder);
-  const truth = voters.map(({ large }) => large);
-  const best = (of: readonly boolean[]) =>
-    ordered.reduce(
+  // Many measures part the voters alike, or not at all: of each kind one is asked.
+  const unlike = new Map(ordered.map((one) => [`${one.ends}: ${one.order}`, one])).values().toArray();
+  const truth = Uint8Array.from(voters, ({ large }) => Number(large));
+  const large = truth.reduce((sum, one) => sum + one);
+  const best = (of: Uint8Array) =>
+    unlike.reduce(
       (most, one) => {
-        const right = rightBy(one, of);
+        const right = rightBy(one, of, large);
         return right > most.right ? { right, by: one.name } : most;
       },
       { right: 0, by: '' },
     );
   const dealt = Array.from({ length: DEALS }, () => {
-    const deal = [...truth];
+    const deal = truth.slice();
     for (let last = deal.length - 1; last > 0; last -= 1) {
       const other = Math.floor(random() * (last + 1));
-      [deal[last], deal[other]] = [deal[other] === true, deal[last] === true];
+      [deal[last], deal[other]] = [deal[other] ?? 0, deal[last] ?? 0];
     }
     return best(deal).right;
   }).toSorted((one, other) => other - one);
