@@ -12,9 +12,11 @@ import { listOperations } from '#test/harness/operations.ts';
 import { usePaidService } from '#test/harness/payments.ts';
 import { type Example, listExamples, targetOf } from '#test/harness/send-examples.ts';
 import { patiently, type TestAccount, type TestAnswer } from '#test/harness/test-service.ts';
+import { useOwnServer } from '#test/harness/use.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 
-const { service } = await usePaidService({ worker: false });
+// Whether a refusal wrote something is cheap to see only where nobody else writes.
+const { service } = await usePaidService({ worker: false, databaseUrl: await useOwnServer('fuzz') });
 const { met } = service;
 const account = await service.account();
 

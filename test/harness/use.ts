@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach } from 'vitest';
+import { migrate } from '#src/database/migrate.ts';
 import { createLog } from '#src/platform/log.ts';
+import { startOwnDatabase } from './own-database.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { createTestDatabase, type TestDatabase } from './test-database.ts';
 
@@ -30,6 +32,13 @@ export async function useDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase();
   afterAll(() => database.drop());
   return database;
+}
+
+/** A database on a server that no other file uses, with the newest schema and no rows: for tests that look at all that the server writes. */
+export async function useOwnServer(name: string): Promise<string> {
+  const { url } = await use(startOwnDatabase(name, false));
+  await migrate(url);
+  return url;
 }
 
 /** What starts receivers for a test of this file, each stopped after it. */

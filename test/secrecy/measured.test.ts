@@ -1,7 +1,8 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
+import { useOwnServer } from '#test/harness/use.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { dumpDatabase } from './attacker.ts';
 import { type MeasuredVoter, measureAll } from './measure.ts';
@@ -21,9 +22,10 @@ const PLAN = [
   { votingMethod: 'referendum', candidates: ['G', `${LONG}1`, `${LONG}2`] },
 ];
 
-let service: TestService;
-let account: TestAccount;
-let writtenAhead: WrittenAhead;
+// Beside other tests their server writes gigabytes, all of which would be read.
+const service = await useService({ worker: false, databaseUrl: await useOwnServer('measured') });
+const account = await service.account();
+const writtenAhead = await WrittenAhead.begin(service.deps.db.$client);
 const elections: TestEvent[] = [];
 const voters: MeasuredVoter[] = [];
 const codes: { readonly election: TestEvent; readonly confirmationCode: string }[] = [];
@@ -79,9 +81,6 @@ async function vote(election: TestEvent, email: string, voterKey: string, large:
 }
 
 beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-  writtenAhead = await WrittenAhead.begin(service.deps.db.$client);
   for (const roll of ROLLS) {
     const election = await account.event({ type: 'election' }, PLAN);
     elections.push(election);
@@ -98,10 +97,6 @@ beforeAll(async () => {
       await writtenAhead.read();
     }
   }
-});
-afterAll(async () => {
-  await writtenAhead.end();
-  await service.stop();
 });
 
 async function expectChance(): Promise<void> {

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { DumpedRow } from './attacker.ts';
 
-/** What the write-ahead log shows of a database: which record of which transaction is how long. Its bytes are not looked at. */
+/** What the write-ahead log shows of a database, the only one of its server: which record of which transaction is how long. Its bytes are not looked at. */
 export class WrittenAhead {
   readonly #pool: pg.Pool;
   readonly #rows: DumpedRow[] = [];
@@ -14,17 +14,11 @@ export class WrittenAhead {
 
   /** Begins with what is written from now on. */
   static async begin(pool: pg.Pool): Promise<WrittenAhead> {
-    await pool.query('CREATE EXTENSION IF NOT EXISTS pg_walinspect');
-    // The server of the tests writes much at the same time, and would reuse files that were not read yet.
+    await pool.query('CREATE EXTENSION pg_walinspect');
+    // A checkpoint would have files reused that were not read yet.
     await pool.query("ALTER SYSTEM SET wal_keep_size = '8GB'");
     await pool.query('SELECT pg_reload_conf()');
     return new WrittenAhead(pool, await endOf(pool));
-  }
-
-  /** The server may reuse its files again. */
-  async end(): Promise<void> {
-    await this.#pool.query('ALTER SYSTEM RESET wal_keep_size');
-    await this.#pool.query('SELECT pg_reload_conf()');
   }
 
   /** Notes the records since the last call. */
@@ -33,7 +27,7 @@ export class WrittenAhead {
     const to = await endOf(this.#pool);
     if (to === from) return;
     this.#from = to;
-    // Without the time limits of the service's pool: beside other tests the server writes gigabytes in between, which take longer to read.
+    // Without the time limits of the service's pool.
     const client = new pg.Client({ connectionString: this.#pool.options.connectionString });
     await client.connect();
     const reading = client.query<{ kind: string; at: string; xid: string; columns: Record<string, number> }>(
