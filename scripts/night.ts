@@ -9,6 +9,7 @@ const COMMANDS = [
   'restarts -- 50',
   'elections',
   'breaks',
+  'secrecy',
   'failover',
   'chaos -- --control',
   ...[1, 2, 3].map((seed) => `chaos -- --seed ${seed} --minutes 20`),

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, type KeyedElection, keyFiles } from '#test/harness/keyed-elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { attackFiles, type DiskFile, holdLog, type KnownVoter, readDisk } from './file-attacker.ts';
 
 /** SECRECY_VOTERS=1000 plays a larger election, which takes minutes. */
@@ -13,8 +13,9 @@ const VOTERS = Number(process.env['SECRECY_VOTERS'] ?? 9);
 const RIGHT_BY_CHANCE = VOTERS > 100 ? 12 : 7;
 const ATTACK_MS = 900_000;
 
-let service: TestService;
-let account: TestAccount;
+// Nothing is sealed before the end: every ballot waits in the queue when the backup is taken.
+const service = await useService({ worker: false });
+const account = await service.account();
 let election: KeyedElection;
 let apiKeyId: string;
 let eventKey: Buffer;
@@ -41,9 +42,6 @@ function keysIn(folder: string): Buffer[] {
 }
 
 beforeAll(async () => {
-  // Nothing is sealed before the end: every ballot waits in the queue when the backup is taken.
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
   const { $client } = service.deps.db;
   const { rows: keys } = await $client.query('SELECT id FROM api_keys WHERE account_id = $1 AND scopes = $2', [
     account.id,
@@ -83,7 +81,6 @@ beforeAll(async () => {
   );
   log = rows.map(({ tag }) => tag);
 }, 1_800_000);
-afterAll(() => service.stop());
 
 const attack = (files: readonly DiskFile[], masters: readonly Buffer[]) =>
   attackFiles({ files, eventId: election.id, apiKeyId, voters: known, masters }, log);
