@@ -134,20 +134,21 @@ export async function createExampleWorld(service: TestService, plan: WorldPlan, 
     if (plan.paid) await send('PATCH', `/voting-events/${id}`, { payments });
   });
   const things = await thingsOf(service, account, byId ? { ...event, code: event.id } : event, send, plan);
+  const made = new Map<string, Promise<string>>();
   return {
     account,
     eventCode: event.code,
     async fill(text, firstCall) {
       let filled = text.replaceAll(EXAMPLE.business, business.id);
       for (const [name, make] of things) {
-        if (filled.includes(name)) filled = filled.replaceAll(name, await make());
+        if (filled.includes(name)) filled = filled.replaceAll(name, await made.getOrInsertComputed(name, make));
       }
       return filled.includes(EXAMPLE.payment) ? filled.replaceAll(EXAMPLE.payment, await firstCall()) : filled;
     },
   };
 }
 
-/** What examples name, made when one does. */
+/** What examples name, made when one does for the first time. */
 async function thingsOf(
   service: TestService,
   account: TestAccount,

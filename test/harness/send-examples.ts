@@ -111,8 +111,18 @@ async function pay(
   return payFor(await send(service, target, JSON.stringify(body), first, world));
 }
 
+/** Reads change nothing: those that are about the same kind of event share a world. */
+const readWorlds = new WeakMap<TestService, Map<string, Promise<ExampleWorld>>>();
+
+function worldOf(service: TestService, { name, route }: Example, byId: boolean): Promise<ExampleWorld> {
+  const plan = planOf(name, route.path);
+  const create = () => createExampleWorld(service, plan, byId);
+  if (route.method !== 'GET') return create();
+  return readWorlds.getOrInsertComputed(service, () => new Map()).getOrInsertComputed(JSON.stringify(plan), create);
+}
+
 /**
- * Sends an example as it is printed, once what it names exists in a world of its own.
+ * Sends an example as it is printed, once what it names exists in a world of its own, or of all reads of its kind.
  * @param around what is done when all is made: it sends, and the event is named by its ID in place of its code
  */
 export async function sendExample(
@@ -121,7 +131,7 @@ export async function sendExample(
   example: Example,
   around?: (send: () => Promise<TestAnswer>) => Promise<TestAnswer>,
 ): Promise<{ readonly target: string; readonly answer: TestAnswer }> {
-  const world = await createExampleWorld(service, planOf(example.name, example.route.path), around !== undefined);
+  const world = await worldOf(service, example, around !== undefined);
   const printed = JSON.stringify([targetOf(example), example.body ?? null]);
   const [target, body] = JSON.parse(await world.fill(printed, () => pay(service, examples, example, world)));
   const sent = body === null ? undefined : JSON.stringify(body);
