@@ -33,8 +33,9 @@ async function tryOne(
   tampering: Tampering,
   truth: unknown,
   held: Map<Stage, Election>,
+  keep?: typeof keepEarlier,
 ): Promise<{ end: End; by: string }> {
-  const election = held.get(stage) ?? (await holdElection(target, stage, keepEarlier));
+  const election = held.get(stage) ?? (await holdElection(target, stage, keep));
   held.set(stage, election);
   const touched = await tamper($client, tampering, election.event.id);
   if (touched === undefined) return { end: 'refused', by: 'the database' };
@@ -54,7 +55,7 @@ async function tryOne(
 }
 
 /** Tries every so many of some ways at each stage, and expects that none changes a result unseen. */
-async function tryAll(tamperings: readonly Tampering[], every: number): Promise<void> {
+async function tryAll(tamperings: readonly Tampering[], every: number, keep?: typeof keepEarlier): Promise<void> {
   const honest = await holdElection(target, 'final');
   expect(await findTampering(target, honest)).toEqual([]);
   const truth = await readOutcome(target, honest);
@@ -67,7 +68,7 @@ async function tryAll(tamperings: readonly Tampering[], every: number): Promise<
       const { table, column, way } = tampering;
       const name = `${stage}: ${way} ${table}${column === null ? '' : `.${column}`}`;
       if (WANTED !== undefined && WANTED !== 'all' && !name.includes(WANTED)) continue;
-      const { end, by } = await tryOne(stage, tampering, truth, held);
+      const { end, by } = await tryOne(stage, tampering, truth, held, keep);
       ends.set(end, (ends.get(end) ?? 0) + 1);
       if (end !== 'no rows' && EVERY === 1) console.info(`${end.padEnd(10)} ${name.padEnd(60)} ${by}`);
       if (end === 'NOT FOUND') notFound.push(`${name} ${by}`);
@@ -92,7 +93,7 @@ test('whole rows of an earlier moment, of another election or of a poll are foun
   await votePolls(target.service, target.account, poll, 3);
   await keepRows($client, 'poll', poll.id);
   await keepEarlier(other.event.id);
-  await tryAll(await listReplays($client), WANTED === undefined ? 20 : 1);
+  await tryAll(await listReplays($client), WANTED === undefined ? 20 : 1, keepEarlier);
 });
 
 test('what it met, and what it never does', () => {
