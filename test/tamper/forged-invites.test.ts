@@ -161,6 +161,8 @@ describe('a copy that was ordered', () => {
       INSERT INTO kept_orders SELECT NEW.*; RETURN NULL; END $$`);
     await sql.query('CREATE TRIGGER keep_order AFTER INSERT ON roll_copies FOR EACH ROW EXECUTE FUNCTION keep_order()');
     const id = await copyOf(source);
+    // The job takes its order away once the last voter is there.
+    await untilTrue(async () => (await sql.query('SELECT 1 FROM roll_copies')).rowCount === 0);
     await sql.query('DROP TRIGGER keep_order ON roll_copies');
     const copied = await account.show(`/voting-events/${id}/voters`);
     expect(copied).toHaveLength(6);
