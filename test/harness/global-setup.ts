@@ -50,8 +50,10 @@ async function chooseStrategy(url: string): Promise<'FILE_COPY' | 'WAL_LOG'> {
   });
 }
 
-/** One server for the whole run: that of `TEST_DATABASE_URL`, or an embedded one in a temporary folder. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+/** One server for all projects of the run: that of `TEST_DATABASE_URL`, or an embedded one in a temporary folder. */
+export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  if ('databaseUrl' in project.getProvidedContext()) return undefined;
+  const { vitest } = project;
   // What the service serves of its own making, as `npm start` builds it.
   await promisify(execFile)(process.execPath, [BUILD, '--if-needed']);
   process.env[BUNDLES] = JSON.stringify(await bundlePrograms());
@@ -62,12 +64,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
       : { url: given, stop: async () => undefined };
   try {
     await createTemplate(server.url);
-    project.provide('copyStrategy', await chooseStrategy(server.url));
+    vitest.provide('copyStrategy', await chooseStrategy(server.url));
   } catch (fault) {
     await server.stop();
     throw fault;
   }
-  project.provide('databaseUrl', server.url);
+  vitest.provide('databaseUrl', server.url);
   return async () => {
     await dropTemplate(server.url);
     await server.stop();

@@ -69,6 +69,8 @@ export function publishedSchemas(): ((request: ApiRequest) => string | undefined
   };
 }
 
+let judge: ReturnType<typeof publishedSchemas>;
+
 export interface PaidTestService {
   readonly service: TestService;
   readonly sandbox: Sandbox;
@@ -81,7 +83,7 @@ type PaidPlan = Parameters<typeof createPaidEvent> extends [unknown, ...infer Pl
 /** A service with both providers played by the sandbox, over real HTTP in both directions. */
 export async function startPaidTestService(options: TestServiceOptions = {}): Promise<PaidTestService> {
   let port: number | undefined;
-  const judge = publishedSchemas();
+  judge ??= publishedSchemas();
   const sandbox = await startSandbox({
     production: false,
     now: () => Date.now(),
