@@ -59,7 +59,7 @@ header a{display:inline-block;padding:.45rem 0;text-decoration:none}header stron
 main{padding:1.5rem 1.25rem 4rem;min-width:0}
 nav{padding:1.25rem;border-top:1px solid var(--line)}
 nav p{margin:1.1rem 0 .3rem;font-size:.78rem;font-weight:650;letter-spacing:.04em;text-transform:uppercase;color:var(--soft)}
-nav ul,.fields,.cards,.operations{padding:0!important}
+nav ul,.op ul,.cards,.operations{padding:0!important}
 nav ul{list-style:none;margin:0;padding:0}
 nav a{display:block;padding:.5rem .6rem;border-radius:6px;color:inherit;text-decoration:none}
 nav a:hover{background:var(--shade)}nav a[aria-current]{background:var(--shade);color:var(--accent);font-weight:600}
@@ -68,30 +68,27 @@ h1,h2,h3{line-height:1.25;text-wrap:balance}
 h1{font-size:1.9rem;letter-spacing:-.01em;margin:.2rem 0 .8rem}
 h2{font-size:1.35rem;margin:2.4rem 0 .7rem}
 h3{font-size:1.1rem;margin:1.8rem 0 .5rem}
-.op h2{font-size:1.15rem;margin:0 0 .4rem}.op h3{font-size:.98rem;margin:1.5rem 0 .5rem}
+.op h2{font-size:1.15rem;margin:0 0 .4rem}.op h3{font-size:.98rem;margin:1.5rem 0 .5rem}.op h4{font-size:.92rem;margin:1.2rem 0 .4rem;color:var(--soft)}
 h2 a,h3 a{color:inherit;text-decoration:none}h2 a:hover,h3 a:hover{text-decoration:underline}
 p,ul,ol{margin:.6rem 0}.prose{max-width:46rem}
-.lead{font-size:1.08rem;color:var(--soft);max-width:46rem}
+.lead,.head h1+p{font-size:1.08rem;color:var(--soft);max-width:46rem}
 code{font:.875em/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"Noto Sans Mono",monospace}
 :not(pre)>code{background:var(--shade);padding:.1em .3em;border-radius:4px;overflow-wrap:anywhere}
 pre{margin:.5rem 0 1rem;padding:.8rem .95rem;background:var(--shade);border:1px solid var(--line);border-radius:8px;overflow:auto;font-size:.9rem}
 pre code{white-space:pre-wrap;overflow-wrap:anywhere}pre b{font-weight:400;color:var(--accent)}
 .examples pre{max-height:30rem}
-.file{margin:.9rem 0 -.2rem;font-size:.85rem;color:var(--soft)}
+.file,.examples p{margin:.9rem 0 -.2rem;font-size:.85rem;color:var(--soft)}
 .wide{overflow-x:auto;margin:.8rem 0}
 table{border-collapse:collapse;width:100%;font-size:.93rem}
 th,td{text-align:left;padding:.45rem .8rem .45rem 0;border-bottom:1px solid var(--line);vertical-align:top}
 td code{white-space:nowrap}
 th{font-weight:600;color:var(--soft);white-space:nowrap}
 .op{border-top:1px solid var(--line);padding:2rem 0}
-.line{margin:.2rem 0 .6rem}
 .method{display:inline-block;font:600 .75rem/1 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;padding:.25rem .4rem;border:1px solid currentColor;border-radius:5px;color:var(--change)}
 .get{color:var(--get)}.post{color:var(--post)}.delete{color:var(--delete)}
-.status{font:600 .9em/1 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
-.fields{list-style:none;padding:0;margin:.4rem 0;border-left:2px solid var(--line)}
-.fields li{padding:.4rem 0 .4rem .8rem}.fields .fields{margin-top:.5rem}
-.field{font-weight:600}.type{font-size:.86rem;color:var(--soft)}.must{font-size:.86rem;color:var(--change)}
-.choice{margin:.6rem 0 0;font-size:.86rem;color:var(--soft)}
+.op ul{list-style:none;padding:0;margin:.4rem 0;border-left:2px solid var(--line)}
+.op li{padding:.4rem 0 .4rem .8rem}.op ul ul{margin-top:.5rem}
+.op li>code:first-child{font-weight:600}.op i,.type{font-style:normal;font-size:.86rem;color:var(--soft)}.op i b{font-weight:400;color:var(--change)}
 details{margin:.5rem 0}summary{cursor:pointer;padding:.5rem 0;color:var(--accent)}
 .cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(17rem,100%),1fr));gap:.8rem;padding:0;list-style:none}
 .cards a{display:block;height:100%;padding:.9rem 1rem;border:1px solid var(--line);border-radius:10px;color:inherit;text-decoration:none}
@@ -111,5 +108,5 @@ nav{grid-row:1;grid-column:1;position:sticky;top:3.25rem;height:calc(100vh - 3.2
 main{grid-column:2;padding:2rem 2.5rem 5rem}nav a{padding:.28rem .6rem}.to-contents{display:none}
 .operations a{grid-template-columns:4.6rem minmax(0,1fr) minmax(0,1.2fr);gap:.2rem}.operations code{grid-column:3}}
 @media(min-width:76rem){.sides{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,27rem);gap:2.5rem}.examples pre{max-height:24rem}}
-@media(max-width:40rem){.to-openapi{display:none}.line code{display:block;margin-top:.4rem;width:fit-content}ul,ol{padding-left:1.2rem}}
+@media(max-width:40rem){.to-openapi{display:none}.method+code{display:block;margin-top:.4rem;width:fit-content}ul,ol{padding-left:1.2rem}}
 @media print{header,nav,.turn{display:none}.frame,.sides{display:block}pre{white-space:pre-wrap}.examples pre{max-height:none}}`;

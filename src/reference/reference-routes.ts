@@ -50,12 +50,14 @@ async function makeAnswers(document: ReferenceDocument): Promise<ReadonlyMap<str
   );
   const answers = new Map<string, Answer>();
   const policy = { 'Content-Security-Policy': PAGE_POLICY };
-  for (const [name, text] of renderReference(document, guides)) {
-    answers.set(name, textAnswer(text, 'text/html', policy));
+  const markdown = new Map<string, string>();
+  for (const [name, text] of writeReference(document, guides)) {
+    markdown.set(name, text);
+    answers.set(`${name}.md`, textAnswer(text, 'text/markdown'));
     await pauses.take();
   }
-  for (const [name, text] of writeReference(document, guides)) {
-    answers.set(`${name}.md`, textAnswer(text, 'text/markdown'));
+  for (const [name, text] of renderReference(document, guides, markdown)) {
+    answers.set(name, textAnswer(text, 'text/html', policy));
     await pauses.take();
   }
   return answers

@@ -13,7 +13,7 @@ function renderJson(text: string): Html {
 }
 
 /** A block of code that scrolls by itself and can be reached by the keyboard. */
-export function renderCode(text: string, language: string, label: string): Html {
+function renderCode(text: string, language: string, label: string): Html {
   const content = language === 'json' ? renderJson(text) : renderText(text);
   return html`<div class="code"><pre tabindex="0" aria-label="${label}"><code>${content}</code></pre></div>`;
 }
@@ -22,7 +22,8 @@ type DrawPicture = (name: string, words: string) => Html;
 
 const noPicture: DrawPicture = (_name, words) => html`${words}`;
 
-function createMarked(draw: DrawPicture): Marked {
+/** @param label names blocks of code that name no file, for screen readers */
+function createMarked(draw: DrawPicture, label = 'Code'): Marked {
   return new Marked({
     renderer: {
       heading({ tokens, depth, text }: Tokens.Heading): string {
@@ -30,7 +31,7 @@ function createMarked(draw: DrawPicture): Marked {
       },
       code({ text, lang = '' }: Tokens.Code): string {
         const [language = '', file] = lang.split(' ');
-        const code = renderCode(text, language, file ?? 'Code').text;
+        const code = renderCode(text, language, file ?? label).text;
         return file === undefined ? code : `<p class="file">${escapeHtml(file)}</p>${code}`;
       },
       table(token: Tokens.Table): string {
@@ -44,7 +45,7 @@ function createMarked(draw: DrawPicture): Marked {
       },
       // Guides link to each other by file name, so that the links work in the repository, too. Here they become routes.
       link({ href, tokens }: Tokens.Link): string {
-        const address = href.replace(/^(?:\.\.\/|guides\/)?([a-z-]+)\.md(#.*)?$/, '/reference/$1$2');
+        const address = href.replace(/^(?:\.\.\/|guides\/|\/reference\/)?([a-z-]+)\.md(#.*)?$/, '/reference/$1$2');
         return `<a href="${escapeHtml(address)}">${this.parser.parseInline(tokens)}</a>`;
       },
       // Raw HTML is shown as text: with it, a page would need a Content-Security-Policy of its own.
@@ -58,7 +59,8 @@ function createMarked(draw: DrawPicture): Marked {
 const plain = createMarked(noPicture);
 
 /** Renders text of the API document: CommonMark with tables, without raw HTML. */
-export const renderMarkdown = (text: string): Html => new Html(plain.parse(text, { async: false }));
+export const renderMarkdown = (text: string, label?: string): Html =>
+  new Html(createMarked(noPicture, label).parse(text, { async: false }));
 
 /** Renders Markdown within a line, without a paragraph around it. */
 export const renderLine = (text: string): Html => new Html(plain.parseInline(text, { async: false }));

@@ -1,138 +1,92 @@
-import { LANGUAGES, SAMPLES_WORDS, samplesOf, writeNames } from './call-samples.ts';
-import type { OperationShape, ReferenceDocument, ResponseShape } from './document-shape.ts';
-import { type Html, html } from './html.ts';
-import { answersOf, bodyOf, type PlacedOperation, parametersOf, pretty, refusalsIn } from './operation-parts.ts';
-import { type Field, type FieldList, readFields, readType, schemaName } from './read-fields.ts';
+import { LANGUAGES } from './call-samples.ts';
+import type { ReferenceDocument } from './document-shape.ts';
+import { Html, html } from './html.ts';
 import type { Guide } from './read-guides.ts';
 import { type ErrorRow, errorCodes, errorReasons, MESSAGES, type Section, sectionsOf } from './reference-content.ts';
-import { type Heading, renderCode, renderLine, renderMarkdown } from './render-markdown.ts';
+import { type Heading, renderLine, renderMarkdown } from './render-markdown.ts';
 import { type Contents, renderPage } from './render-page.ts';
 
-function renderField({ name, type, required, limits, description, within }: Field, isBody: boolean): Html {
-  return html`<li><code class="field">${name}</code> <span class="type">${type}</span>${
-    isBody && required && html` <span class="must">required</span>`
-  }${!isBody && !required && html` <span class="type">may be absent</span>`}${
-    limits !== '' && html` <span class="type">${limits}</span>`
-  }${description !== undefined && html`<div>${renderLine(description)}</div>`}${renderFields(within, isBody)}</li>`;
-}
+/** A heading, and what stands below it. */
+const HEADED = /^([^\n]*)\n*(.*)$/s;
 
-function renderFields(lists: readonly FieldList[], isBody: boolean): Html {
-  const choice = (index: number): Html =>
-    lists.length > 1 ? html`<p class="choice">${index === 0 ? 'Either' : 'Or'}</p>` : html``;
-  return html`${lists.map(
-    (fields, index) =>
-      html`${choice(index)}<ul class="fields">${fields.map((field) => renderField(field, isBody))}</ul>`,
-  )}`;
-}
+const CODE = /^```(\w+)\n(?:(?!```).*\n)*```$/gm;
 
-function renderParameters(placed: PlacedOperation, document: ReferenceDocument): Html {
-  const parameters = parametersOf(placed, document).filter(({ name }) => name !== 'idOrCode');
-  if (parameters.length === 0) return html``;
-  return html`<h3>Parameters</h3><ul class="fields">${parameters.map(
-    ({ name, in: place, required, description, schema }) =>
-      html`<li><code class="field">${name}</code> <span class="type">${place} · ${readType(schema, document.components.schemas)}</span>${
-        place !== 'path' && required && html` <span class="must">required</span>`
-      }${description !== undefined && html`<div>${renderLine(description)}</div>`}</li>`,
-  )}</ul>`;
-}
+/** The line below the heading of an operation. */
+const LINE = /^`([A-Z]+) (\S+)` · operation `(\w+)`(.*)$/m;
 
-function renderBody(operation: OperationShape, document: ReferenceDocument): Html {
-  const content = bodyOf(operation);
-  if (content?.schema === undefined) return html``;
-  const { schemas } = document.components;
-  const choices = content.schema['oneOf'];
-  if (!Array.isArray(choices)) return html`<h3>Body</h3>${renderFields(readFields(content.schema, schemas), true)}`;
-  return html`<h3>Body: one of these</h3>${choices.map((choice, index) => {
-    const name = schemaName(choice) ?? '';
-    const { summary = name } = content.examples?.[name] ?? {};
-    return html`<details${index === 0 && html` open`}><summary>${summary}</summary>${renderFields(readFields(choice, schemas), true)}</details>`;
-  })}`;
-}
-
-/** Long field lists that a page has shown, by their markup: repeating them would be most of the page's size. */
-type ShownFields = Map<string, { readonly anchor: string; readonly title: string }>;
-
-/** Characters of markup: a longer field list is shown once a page, and then linked. */
-const SHORT_FIELDS = 1_500;
-
-function renderAnswerFields(placed: PlacedOperation, fields: Html, shown: ShownFields): Html {
-  const before = shown.get(fields.text);
-  if (before !== undefined)
-    return html`<p>The fields are those of the answer of <a href="#${before.anchor}">${before.title}</a>.</p>`;
-  const { operationId, summary } = placed.operation;
-  if (fields.text.length > SHORT_FIELDS) shown.set(fields.text, { anchor: operationId, title: summary });
-  return html`<details><summary>Fields of the answer</summary>${fields}</details>`;
-}
-
-function renderAnswer(
-  placed: PlacedOperation,
-  [status, response]: readonly [string, ResponseShape],
-  document: ReferenceDocument,
-  shown: ShownFields,
-): Html {
-  const json = response.content?.['application/json'];
-  const [type] = Object.keys(response.content ?? {});
-  const fields = json?.schema === undefined ? [] : readFields(json.schema, document.components.schemas);
-  return html`<h3><span class="status">${status}</span> ${renderLine(response.description)}</h3>${
-    json === undefined && type !== undefined && html`<p>A body of the type <code>${type}</code>.</p>`
-  }${fields.some((list) => list.length > 0) && renderAnswerFields(placed, renderFields(fields, false), shown)}`;
-}
-
-function renderRefusals(operation: OperationShape, document: ReferenceDocument): Html {
-  const { reasons, codes } = refusalsIn(operation, document);
-  const rows = reasons.map(
-    ({ status, code, reason, when }) =>
-      html`<tr><td>${status}</td><td><code>${code}</code></td><td><code>${reason}</code></td><td>${renderLine(when)}</td></tr>`,
+/** Renders text with fields: the brackets behind a name become soft words, and a description begins on a line of its own. */
+const renderFields = (text: string): Html =>
+  new Html(
+    renderMarkdown(text).text.replaceAll(
+      /(<li><code>[^<]+<\/code>) \(([^<\n]*?)\)(?:: |$|(?=<))/gm,
+      (_, name: string, facts: string) => `${name} <i>${facts.replace(/(?<=, )required\b/, '<b>$&</b>')}</i><br>`,
+    ),
   );
-  const table = html`<div class="wide" tabindex="0"><table><thead><tr><th>Status</th><th>Code</th><th>Reason</th><th>When</th></tr></thead><tbody>${rows}</tbody></table></div>`;
-  const list = codes.map(({ status, code }, index) => html`${index > 0 && ', '}${status} <code>${code}</code>`);
-  return html`<details><summary>Refusals</summary>${rows.length > 0 && table}<p>Codes: ${list}. See <a href="/reference/errors">Errors</a>.</p></details>`;
+
+/** Long field lists that a page has shown, with a link to where they stand: repeating them would be most of the page's size. */
+type ShownFields = Map<string, Html>;
+
+/** Characters: a longer field list is shown once a page, and then linked. */
+const SHORT_FIELDS = 600;
+
+function renderFolded(fields: string, link: Html, shown: ShownFields): Html {
+  const before = shown.get(fields);
+  if (before !== undefined) return html`<p>The fields are those of the answer of ${before}.</p>`;
+  if (fields.length > SHORT_FIELDS) shown.set(fields, link);
+  return html`<details><summary>Fields</summary>${renderFields(fields)}</details>`;
 }
 
 /** A call in every language. Radio buttons choose the language that is shown, without a script too. */
-function renderSamples(placed: PlacedOperation, document: ReferenceDocument): Html {
-  const { operationId } = placed.operation;
-  const samples = samplesOf(placed, document);
+function renderSamples(operationId: string, samples: string): Html {
   const tabs = LANGUAGES.map(
     ({ name, title }, index) =>
       html`<label><input type="radio" name="in-${operationId}" value="${name}"${index === 0 && html` checked`}>${title}</label>`,
   );
   const blocks = LANGUAGES.map(({ name, title, code }, index) => {
+    const shown = samples.replaceAll(CODE, (block, language) => (language === code ? block : ''));
     const label = `A call of ${operationId}${index === 0 ? '' : ` in ${title}`}`;
-    return html`<div class="in-${name}">${samples.map(
-      ({ summary, texts }) =>
-        html`${summary !== undefined && html`<p class="file">${summary}</p>`}${renderCode(texts[name], code, label)}`,
-    )}</div>`;
+    return html`<div class="in-${name}">${renderMarkdown(shown, label)}</div>`;
   });
   return html`<fieldset class="tabs"><legend class="unseen">Language</legend>${tabs}</fieldset>${blocks}`;
 }
 
-function renderExamples(placed: PlacedOperation, document: ReferenceDocument): Html {
-  const answers = answersOf(placed.operation, document).flatMap(([status, response]) => {
-    const example = response.content?.['application/json']?.example;
-    if (example === undefined) return [];
-    return html`<p class="file">${status}</p>${renderCode(pretty(example), 'json', `Answer ${status}`)}`;
-  });
-  return html`${renderSamples(placed, document)}${answers}`;
+/** An operation or a message: what it does and takes on one side, a call and its answers on the other. @param part its Markdown */
+function renderPart(part: string, shown: ShownFields): Html {
+  const [head = '', ...sections] = part.split(/^### /m).map((section) => section.trim());
+  const [, title = '', about = ''] = HEADED.exec(head) ?? [];
+  const [line, method = '', path, operationId, scope = ''] = LINE.exec(about) ?? [];
+  const anchor = operationId ?? title.replaceAll('`', '');
+  const link = html`<a href="#${anchor}">${renderLine(title)}</a>`;
+  const examples: Html[] = [];
+  const renderAnswer = (text: string, label: string): Html => {
+    const words = text.replaceAll(CODE, (code) => {
+      examples.push(html`<p>${label}</p>${renderMarkdown(code, label)}`);
+      return '';
+    });
+    const [above = '', ...fields] = `\n${words.trim()}`.split(/\n(?=- `)/);
+    return html`${renderMarkdown(above)}${fields.length > 0 && renderFolded(fields.join('\n'), link, shown)}`;
+  };
+  const renderSection = (section: string): Html => {
+    const [, name = '', text = ''] = HEADED.exec(section) ?? [];
+    const heading = html`<h3>${renderLine(name)}</h3>`;
+    if (name === 'Refusals') return html`<details><summary>${name}</summary>${renderMarkdown(text)}</details>`;
+    if (name === 'Call') {
+      examples.push(renderSamples(anchor, text));
+      return html``;
+    }
+    const [status] = /^\d{3}/.exec(name) ?? [];
+    return html`${heading}${status === undefined ? renderFields(text) : renderAnswer(text, `Answer ${status}`)}`;
+  };
+  const words = [renderAnswer(about.replace(LINE, ''), `The body of ${anchor}`), ...sections.map(renderSection)];
+  return html`<article class="op" id="${anchor}"><h2>${link}</h2>
+${line !== undefined && html`<p><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code>${renderLine(scope)}</p>`}<div class="sides"><div>${words}</div><div class="examples">${examples}</div></div></article>`;
 }
 
-/** What an operation does and takes on one side, a call and its answers on the other. @param shown field lists above it on the page */
-function renderOperation(placed: PlacedOperation, document: ReferenceDocument, shown: ShownFields): Html {
-  const { method, path, operation } = placed;
-  const answers = answersOf(operation, document);
-  return html`<article class="op" id="${operation.operationId}"><h2><a href="#${operation.operationId}">${operation.summary}</a></h2>
-<p class="line"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></p>
-<div class="sides"><div>${renderMarkdown(operation.description)}${renderParameters(placed, document)}${renderBody(operation, document)}${answers.map(
-    (answer) => renderAnswer(placed, answer, document, shown),
-  )}${renderRefusals(operation, document)}</div><div class="examples">${renderExamples(placed, document)}</div></div></article>`;
-}
-
-function renderMessage(type: string, operation: OperationShape, document: ReferenceDocument): Html {
-  const content = bodyOf(operation);
-  return html`<article class="op" id="${type}"><h2><a href="#${type}"><code>${type}</code></a></h2><div class="sides"><div>${renderMarkdown(operation.description)}${
-    content?.schema !== undefined &&
-    html`<details><summary>Fields</summary>${renderFields(readFields(content.schema, document.components.schemas), false)}</details>`
-  }</div><div class="examples">${renderCode(pretty(content?.example), 'json', `The body of ${type}`)}</div></div></article>`;
+/** The page of a section or of all messages, from its Markdown. */
+function renderSection(markdown: string): Html {
+  const [head = '', ...parts] = markdown.split(/^## /m);
+  const shown: ShownFields = new Map();
+  return html`<div class="prose head">${renderMarkdown(head)}</div>${parts.map((part) => renderPart(part, shown))}`;
 }
 
 function renderOverview(document: ReferenceDocument, guides: readonly Guide[], sections: readonly Section[]): Html {
@@ -151,22 +105,6 @@ function renderOverview(document: ReferenceDocument, guides: readonly Guide[], s
   )}<h2 id="${MESSAGES.name}"><a href="/reference/${MESSAGES.name}">${MESSAGES.title}</a></h2><p class="lead">What is sent to webhook endpoints: ${Object.keys(document.webhooks).length} types.</p>`;
 }
 
-function renderMessages(document: ReferenceDocument): Html {
-  const messages = Object.entries(document.webhooks);
-  return html`<h1>${MESSAGES.title}</h1><div class="prose"><p class="lead">${MESSAGES.summary} <a href="/reference/webhooks">Webhooks</a> says how to receive and verify them.</p></div>${messages.map(
-    ([type, { post }]) => renderMessage(type, post, document),
-  )}`;
-}
-
-function renderSection({ title, description, operations }: Section, document: ReferenceDocument): Html {
-  const shown: ShownFields = new Map();
-  return html`<h1>${title}</h1><p class="lead">${renderLine(description)}</p><div class="prose">${renderMarkdown(SAMPLES_WORDS)}${renderCode(
-    writeNames(document),
-    'sh',
-    'The names of the samples',
-  )}</div>${operations.map((placed) => renderOperation(placed, document, shown))}`;
-}
-
 const ERROR_HEADINGS: readonly Heading[] = [
   { depth: 2, text: 'Every code', anchor: 'codes' },
   { depth: 2, text: 'Every reason', anchor: 'reasons' },
@@ -183,8 +121,13 @@ function renderErrorTables(): Html {
 }
 
 /** Yields the name and the HTML of every page of the reference, each made when it is asked for. The overview's name is empty. */
-export function* renderReference(document: ReferenceDocument, guides: readonly Guide[]): Generator<[string, string]> {
+export function* renderReference(
+  document: ReferenceDocument,
+  guides: readonly Guide[],
+  markdown: ReadonlyMap<string, string>,
+): Generator<[string, string]> {
   const sections = sectionsOf(document);
+  const messages = Object.keys(document.webhooks);
   const contents: Contents = {
     serviceName: document.info.title,
     guides: guides.map(({ name, title }) => ({ name, title })),
@@ -194,10 +137,7 @@ export function* renderReference(document: ReferenceDocument, guides: readonly G
         title,
         parts: operations.map(({ operation: { operationId, summary } }) => ({ anchor: operationId, title: summary })),
       })),
-      {
-        ...MESSAGES,
-        parts: Object.keys(document.webhooks).map((type) => ({ anchor: type, title: type })),
-      },
+      { ...MESSAGES, parts: messages.map((type) => ({ anchor: type, title: type })) },
     ],
   };
   const page = (name: string, title: string, content: Html, headings?: readonly Heading[]): [string, string] => [
@@ -212,6 +152,5 @@ export function* renderReference(document: ReferenceDocument, guides: readonly G
           ...ERROR_HEADINGS,
         ])
       : page(name, title, content, headings);
-  for (const section of sections) yield page(section.name, section.title, renderSection(section, document));
-  yield page(MESSAGES.name, MESSAGES.title, renderMessages(document));
+  for (const { name, title } of contents.sections) yield page(name, title, renderSection(markdown.get(name) ?? ''));
 }
