@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseErrorCode, withClient } from '#src/database/client.ts';
+import { makeOnce } from '#src/platform/make-once.ts';
 import { prepareBinaries } from './binaries.ts';
 import { type Cluster, clusterUrl, DATABASE_NAME, prepareCluster, readPassword } from './cluster.ts';
 import { openHome, serverUserOf } from './home.ts';
@@ -54,7 +55,8 @@ async function relaunch(settings: ServerSettings, port: number, given: AbortSign
   return undefined;
 }
 
-function superviseServer(settings: ServerSettings, first: Server): { stop(): Promise<void> } {
+/** @returns a function that stops the server for good */
+function superviseServer(settings: ServerSettings, first: Server): () => Promise<void> {
   const stopping = new AbortController();
   let server = first;
   async function supervise(): Promise<void> {
@@ -68,12 +70,10 @@ function superviseServer(settings: ServerSettings, first: Server): { stop(): Pro
     }
   }
   const supervised = supervise();
-  return {
-    async stop() {
-      stopping.abort();
-      await server.stop();
-      await supervised;
-    },
+  return async () => {
+    stopping.abort();
+    await server.stop();
+    await supervised;
   };
 }
 
@@ -88,39 +88,24 @@ async function ensureDatabase(cluster: Cluster, port: number): Promise<void> {
   await withClient(maintenance, (client) => client.query(`CREATE DATABASE ${DATABASE_NAME}`));
 }
 
-/** Starts the server of a home (the database's folder), and releases the home's lock if that fails. */
+/** Starts the server of a home (the database's folder). If that fails, stops the server and releases the home's lock. */
 async function startLocked(home: string, lock: HomeLock, durable: boolean): Promise<EmbeddedDatabase> {
-  try {
-    return await start(home, lock, durable);
-  } catch (fault) {
-    await lock.release();
-    throw fault;
-  }
-}
-
-async function start(home: string, lock: HomeLock, durable: boolean): Promise<EmbeddedDatabase> {
+  await using begun = new AsyncDisposableStack();
+  begun.defer(() => lock.release());
   const user = await serverUserOf(home);
   const binaries = await prepareBinaries(home, user);
   const cluster = await prepareCluster(home, binaries, user, durable);
   await stopLeftovers(cluster);
   const settings = { binaries, cluster, user, durable, logFile: path.join(home, 'postgres.log') };
   const server = await launchOnFreePort(settings);
-  try {
-    await ensureDatabase(cluster, server.port);
-    await lock.publish(server.port);
-  } catch (fault) {
-    await server.stop();
-    throw fault;
-  }
-  const supervised = superviseServer(settings, server);
-  let stopped: Promise<void> | undefined;
+  begun.defer(superviseServer(settings, server));
+  await ensureDatabase(cluster, server.port);
+  await lock.publish(server.port);
+  const running = begun.move();
   return {
     isServed: false,
     url: clusterUrl(server.port, cluster.password),
-    stop() {
-      stopped ??= supervised.stop().finally(() => lock.release());
-      return stopped;
-    },
+    stop: makeOnce(() => running.disposeAsync()),
   };
 }
 

@@ -67,8 +67,9 @@ const pidFile = (cluster: Cluster): string => path.join(cluster.folder, 'postmas
 export const readPidFile = async (cluster: Cluster): Promise<string[]> =>
   (await unless(readFile(pidFile(cluster), 'utf8'), 'ENOENT'))?.split('\n') ?? [];
 
-async function stopAll(cluster: Cluster, server: number): Promise<void> {
-  if ((await processesOf(cluster)).includes(server)) {
+/** Fast shutdown: ends sessions and rolls back open transactions. If that hangs, ends the processes by force. */
+export async function stopServer(cluster: Cluster, server: number | undefined): Promise<void> {
+  if (server !== undefined) {
     signal([server], 'SIGINT');
     if (await allGone(cluster, FAST_SHUTDOWN_MS)) return;
   }
@@ -84,7 +85,8 @@ async function stopAll(cluster: Cluster, server: number): Promise<void> {
 export async function stopLeftovers(cluster: Cluster): Promise<void> {
   const server = Number.parseInt((await readPidFile(cluster))[0] ?? '', 10);
   if (!Number.isInteger(server)) return;
-  if ((await processesOf(cluster)).length > 0) await stopAll(cluster, server);
+  const pids = await processesOf(cluster);
+  if (pids.length > 0) await stopServer(cluster, pids.includes(server) ? server : undefined);
   // Process IDs start over with a machine or container, so the file may name an unrelated process: PostgreSQL would take
   // that process for its own server and refuse to start. No process of this cluster is left, so nothing needs the file.
   await rm(pidFile(cluster), { force: true });

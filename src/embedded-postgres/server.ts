@@ -3,10 +3,9 @@ import { chown, open, rename, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { unless } from '#src/platform/files.ts';
-import { orLate } from '#src/platform/within.ts';
 import type { Binaries } from './binaries.ts';
 import type { Cluster } from './cluster.ts';
-import { readPidFile } from './leftovers.ts';
+import { readPidFile, stopServer } from './leftovers.ts';
 import { SERVER_ENVIRONMENT, type ServerUser } from './user.ts';
 
 export interface ServerSettings {
@@ -26,8 +25,6 @@ export class PortTaken extends Error {}
 const POLL_MS = 10;
 /** Time limit of a start. Replaying the WAL after a crash can take minutes on a slow disk. */
 const START_MS = 300_000;
-const FAST_SHUTDOWN_MS = 5_000;
-const IMMEDIATE_SHUTDOWN_MS = 5_000;
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
 function configuration(settings: ServerSettings, port: number): Record<string, string | number> {
@@ -89,16 +86,10 @@ function whenEnded(child: ChildProcess): Promise<string> {
   });
 }
 
-const endsWithin = (ended: Promise<string>, ms: number): Promise<boolean> =>
-  orLate(ended, ms, () => new Error('late')).then(
-    () => true,
-    () => false,
-  );
-
 // The database must not outlive a killed service. A shell reads from a pipe whose other end this process holds: when this
 // process dies, the shell reads end-of-file and shuts the server down. A line instead of end-of-file means that the server
 // has already ended, and that its process ID may have been reused.
-function watchOver(server: number, user: ServerUser | undefined): { release(): void } {
+function watchOver(server: number, user: ServerUser | undefined): () => void {
   const script = 'read -r released && exit 0; kill -INT "$1"';
   const watcher = spawn('/bin/sh', ['-c', script, 'sh', String(server)], {
     ...user,
@@ -107,49 +98,26 @@ function watchOver(server: number, user: ServerUser | undefined): { release(): v
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  let gone = false;
-  const noteGone = (): void => {
-    gone = true;
-  };
-  watcher.once('error', noteGone).once('exit', noteGone);
+  const ignore = (): void => undefined;
+  watcher.on('error', ignore).unref();
   // Writing fails if the watcher was killed: then there is nothing to release.
-  watcher.stdin.on('error', noteGone);
-  watcher.unref();
-  return {
-    release() {
-      if (!gone) watcher.stdin.end('released\n');
-    },
-  };
+  watcher.stdin.on('error', ignore);
+  return () => watcher.stdin.end('released\n');
 }
 
-async function whenReady(
-  settings: ServerSettings,
-  child: ChildProcess,
-  ended: Promise<string>,
-): Promise<'ready' | 'ended' | 'late'> {
+const isRunning = ({ pid, exitCode, signalCode }: ChildProcess): boolean =>
+  pid !== undefined && exitCode === null && signalCode === null;
+
+/** @returns false if the server has ended, or is not ready in time */
+async function becomesReady(cluster: Cluster, server: ChildProcess): Promise<boolean> {
   const STATUS_LINE = 7;
-  let over = false;
-  void ended.then(() => {
-    over = true;
-  });
   const deadline = performance.now() + START_MS;
-  while (performance.now() < deadline) {
-    if (over) return 'ended';
-    const lines = await readPidFile(settings.cluster);
-    if (Number(lines[0]) === child.pid && lines[STATUS_LINE]?.trim() === 'ready') return 'ready';
+  while (isRunning(server) && performance.now() < deadline) {
+    const lines = await readPidFile(cluster);
+    if (Number(lines[0]) === server.pid && lines[STATUS_LINE]?.trim() === 'ready') return true;
     await delay(POLL_MS);
   }
-  return 'late';
-}
-
-/** Fast shutdown: ends sessions and rolls back open transactions. If that hangs, ends the processes by force. */
-async function shutDown(child: ChildProcess, ended: Promise<string>): Promise<void> {
-  child.kill('SIGINT');
-  if (await endsWithin(ended, FAST_SHUTDOWN_MS)) return;
-  child.kill('SIGQUIT');
-  if (await endsWithin(ended, IMMEDIATE_SHUTDOWN_MS)) return;
-  child.kill('SIGKILL');
-  await ended;
+  return false;
 }
 
 /**
@@ -170,11 +138,13 @@ export async function launchServer(settings: ServerSettings, port: number) {
   });
   const ended = whenEnded(child);
   await serverLog.close();
-  const watcher = child.pid === undefined ? undefined : watchOver(child.pid, settings.user);
-  void ended.then(() => watcher?.release());
-  const outcome = await whenReady(settings, child, ended);
-  if (outcome === 'ready') return { port, ended, stop: () => shutDown(child, ended) };
-  await shutDown(child, ended);
+  if (child.pid !== undefined) void ended.then(watchOver(child.pid, settings.user));
+  const stop = async (): Promise<void> => {
+    if (isRunning(child)) await stopServer(settings.cluster, child.pid);
+    await ended;
+  };
+  if (await becomesReady(settings.cluster, child)) return { port, ended, stop };
+  await stop();
   const reason = await logSince(settings.logFile, serverLog.start);
   if (reason.includes('could not create any TCP/IP sockets')) throw new PortTaken(`port ${port} is taken`);
   throw new Error(`PostgreSQL did not start (${await ended}): ${reason.replaceAll(/\s+/g, ' ').slice(-500)}`);
