@@ -20,7 +20,6 @@ import { lookAtDurability } from '#src/database/check-server.ts';
 import { connectDatabase, setSilent } from '#src/database/client.ts';
 import { DatabaseClock } from '#src/database/database-clock.ts';
 import { Heartbeat } from '#src/database/heartbeat.ts';
-import { listenForNotifications } from '#src/database/notifications.ts';
 import { connectReads } from '#src/database/read-pool.ts';
 import { IN_RECOVERY } from '#src/database/writer.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
@@ -240,10 +239,13 @@ function shareCheck(deps: Deps): () => Promise<Check> {
   return () => (underWay ??= ask());
 }
 
-/** Follows the database's clock, aborts queries to an unresponsive database, and pauses jobs while this machine's clock is wrong. */
+/**
+ * Follows the database's clock, aborts queries to an unresponsive database, and pauses jobs while this machine's clock is wrong.
+ * Forgets what other processes have changed.
+ */
 function watchDatabase(deps: Deps, url: string, work: BackgroundWork, onReplaced: (reason: string) => void): Heartbeat {
   const drift = new ClockDrift();
-  return new Heartbeat({
+  const heartbeat = new Heartbeat({
     url,
     log: deps.log,
     processId: deps.processId,
@@ -262,7 +264,23 @@ function watchDatabase(deps: Deps, url: string, work: BackgroundWork, onReplaced
       deps.leases.changes.refuseWaiting();
       deps.leases.changeTurns.refuseWaiting();
     },
+    onNotification: {
+      api_key_changed: (hash) => deps.authenticator.forget(hash),
+      // Cached events contain their owner's plan, which may have changed.
+      account_changed: (id) => {
+        deps.authenticator.forgetAccount(id);
+        deps.events.forgetAll();
+      },
+      voting_event_changed: (id) => deps.events.forget(id),
+      schema_number_changed: () => heartbeat.beatNow(),
+      job_added: () => work.wake(),
+    },
+    onGap() {
+      deps.authenticator.forgetAll();
+      deps.events.forgetAll();
+    },
   });
+  return heartbeat;
 }
 
 /** Serves requests, and runs jobs if configured to. Call after the migration. @param recurring the scheduled jobs */
@@ -336,25 +354,6 @@ export async function startService(
     if (isRepeated) deps.log.error({ alarm: 'loop_held', ...hold }, 'the event loop is held again and again');
     else deps.log.warn(hold, 'the event loop was held');
   });
-  const notifications = listenForNotifications(
-    databaseUrl,
-    deps.log,
-    {
-      api_key_changed: (hash) => deps.authenticator.forget(hash),
-      // Cached events contain their owner's plan, which may have changed.
-      account_changed: (id) => {
-        deps.authenticator.forgetAccount(id);
-        deps.events.forgetAll();
-      },
-      voting_event_changed: (id) => deps.events.forget(id),
-      schema_number_changed: () => heartbeat.beatNow(),
-      job_added: () => work.wake(),
-    },
-    () => {
-      deps.authenticator.forgetAll();
-      deps.events.forgetAll();
-    },
-  );
   if (deps.config.worker) await work.start();
   // With several processes, the first serves the metrics of all.
   if (cluster.isWorker) shareMetrics(metrics.registry);
@@ -382,7 +381,7 @@ export async function startService(
       await metricsServer?.stop();
       await Promise.all([listener.drain(drainMs).then(() => listener.close(TIME_LIMITS.shutdownGraceMs)), work.stop()]);
       await within(Promise.all([deps.authenticator.flushLastUsed(), traces.flush()]), TIME_LIMITS.closeMs);
-      await within(Promise.all([heartbeat.stop(), notifications.stop(), closeDeps(deps)]), TIME_LIMITS.closeMs);
+      await within(Promise.all([heartbeat.stop(), closeDeps(deps)]), TIME_LIMITS.closeMs);
     },
   };
 }

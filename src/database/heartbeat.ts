@@ -1,5 +1,5 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
-import type pg from 'pg';
+import pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
@@ -20,6 +20,10 @@ interface HeartbeatOptions {
   /** Identifies this process among all processes of the database, 16 bytes. */
   readonly processId: Buffer;
   readonly onBeat: (beat: Beat) => void;
+  /** By channel, what to do with the payload of a notification of another process. */
+  readonly onNotification: Readonly<Record<string, (payload: string) => void>>;
+  /** Called on every new connection, because notifications may have been missed. */
+  readonly onGap: () => void;
   /** Called repeatedly while the database does not answer. */
   readonly onSilence: () => void;
   /** Called with the reason, in one line, when another build is to serve the database and this process must end. */
@@ -57,9 +61,9 @@ async function withinPatience<T>(answer: Promise<T>): Promise<T> {
 }
 
 /**
- * Records that this process is alive and reads the database's time, twice a second on a connection of its own. Detects within
- * a second and a half a database that neither answers nor closes its connections, earlier than the time limit of queries
- * (`databaseQueryMs`).
+ * Records that this process is alive and reads the database's time, twice a second on a connection of its own, which also listens
+ * to the other processes. Detects within a second and a half a database that neither answers nor closes its connections,
+ * earlier than the time limit of queries (`databaseQueryMs`).
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
@@ -136,8 +140,13 @@ export class Heartbeat {
       statement_timeout: TIME_LIMITS.databaseStatementMs,
     });
     this.#client = client;
+    const { onNotification, onGap } = this.#options;
+    client.on('notification', ({ channel, payload = '' }) => onNotification[channel]?.(payload));
     await withinPatience(client.connect());
     await withinPatience(requireSchemaNumber(client));
+    for (const channel of Object.keys(onNotification))
+      await withinPatience(client.query(`LISTEN ${pg.escapeIdentifier(channel)}`));
+    onGap();
     await withinPatience(client.query(FORGET));
     while (!this.#stopping.signal.aborted) {
       const askedAt = monotonicMs();
