@@ -2,7 +2,7 @@ import '#src/platform/quick-start.ts';
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands, addKeyCommands } from '#src/commands/accounts.ts';
 import { addBackupCommands } from '#src/commands/backup-commands.ts';
-import { type Cli, commandLine } from '#src/commands/cli.ts';
+import { type Answer, type Cli, commandLine } from '#src/commands/cli.ts';
 import {
   addDoctorCommand,
   addOperationCommands,
@@ -11,6 +11,7 @@ import {
 } from '#src/commands/operation.ts';
 import { addOrganizerCommands } from '#src/commands/organizer-commands.ts';
 import { addPaymentBusinessCommands } from '#src/commands/payment-businesses.ts';
+import { print } from '#src/commands/print.ts';
 import { addSecretCommands } from '#src/commands/secrets.ts';
 import { addLogCommands } from '#src/commands/verify-log.ts';
 import { addVoterCommands } from '#src/commands/voters.ts';
@@ -51,6 +52,8 @@ const program = new Command('cli')
   .showHelpAfterError('(--help shows the options and an example)')
   .exitOverride();
 
+const show = async (answer: Promise<Answer>): Promise<void> => print(await answer, isJson());
+
 const cli: Cli = {
   program,
   command: (parent, name, description, ...examples) =>
@@ -61,20 +64,18 @@ const cli: Cli = {
       .addHelpText('after', `\nExample:\n${examples.map((words) => `  $ ${commandLine(words)}\n`).join('')}`)
       .exitOverride(),
   group: (name, description) => program.command(name).description(description).exitOverride(),
-  withDeps: async (work) => (await import('#src/run-command.ts')).withDeps(work, isJson()),
-  withDatabase: async (work) => (await import('#src/run-command.ts')).withDatabase(work, isJson()),
-  withServer: async (work) => (await import('#src/run-command.ts')).withServer(work, isJson()),
-  withPrograms: async (work) => (await import('#src/run-command.ts')).withPrograms(work, isJson()),
+  withDeps: async (work) => show((await import('#src/run-command.ts')).withDeps(work)),
+  withDatabase: async (work) => show((await import('#src/run-command.ts')).withDatabase(work)),
+  withServer: async (work) => show((await import('#src/run-command.ts')).withServer(work)),
+  withPrograms: async (work) => show((await import('#src/run-command.ts')).withPrograms(work)),
   withApi: async (work) => {
     isRemote = true;
-    return (await import('#src/run-remote.ts')).withApi(work, isJson());
+    return show((await import('#src/run-remote.ts')).withApi(work));
   },
-  withOwnService: async (event, work) => (await import('#src/run-command.ts')).withOwnService(event, work, isJson()),
+  withOwnService: async (event, work) => show((await import('#src/run-command.ts')).withOwnService(event, work)),
   hasApiKey: async () => (await import('#src/run-remote.ts')).isRemote(),
   json: isJson,
-  paymentCredentials: async () => (await import('#src/config.ts')).readPaymentCredentials(),
-  votingKey: async (given) => given ?? (await import('#src/config.ts')).readVotingKey(),
-  verifierEnvironment: async (votingKey) => (await import('#src/config.ts')).verifierEnvironment(votingKey),
+  config: () => import('#src/config.ts'),
 };
 
 addAccountCommands(cli);

@@ -5,7 +5,6 @@ import { unauthorized } from '#src/accounts/authenticate.ts';
 import { findAccount } from '#src/accounts/repository.ts';
 import { createApp } from '#src/app.ts';
 import type { Answer, Cli } from '#src/commands/cli.ts';
-import { print } from '#src/commands/print.ts';
 import { FileRefused } from '#src/commands/read-lines.ts';
 import { type Config, ConfigError, loadEnvironmentFile, readConfig, readProgramFolders } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
@@ -34,23 +33,20 @@ import { findAnyEvent } from '#src/voting-events/access.ts';
 // The database access of commands. Loaded only when a command needs it, so that `--help` starts quickly.
 
 /** Passes the settings and the database URL to `work`: the configured server, or the embedded one, which is stopped afterwards. */
-async function atDatabase(
-  work: (given: Config, url: string, isOwn: boolean) => Promise<Answer>,
-  json: boolean,
-): Promise<void> {
+async function atDatabase(work: (given: Config, url: string, isOwn: boolean) => Promise<Answer>): Promise<Answer> {
   loadEnvironmentFile();
   const given = readConfig();
-  if (given.databaseUrl !== undefined) return print(await work(given, given.databaseUrl, false), json);
+  if (given.databaseUrl !== undefined) return work(given, given.databaseUrl, false);
   const database = await connectEmbeddedDatabase(given.dataDir);
   try {
-    print(await work(given, database.url, !database.isServed), json);
+    return await work(given, database.url, !database.isServed);
   } finally {
     await database.stop();
   }
 }
 
-/** Runs `work` on the database and prints its answer. Without DATABASE_URL, uses or starts the embedded database. */
-export const withDeps = (work: (deps: Deps) => Promise<Answer>, json: boolean): Promise<void> =>
+/** Runs `work` on the database. Without DATABASE_URL, uses or starts the embedded database. */
+export const withDeps = (work: (deps: Deps) => Promise<Answer>): Promise<Answer> =>
   atDatabase(async (given, url, isOwn) => {
     // Migrate only an embedded database that this command started. Others are migrated by `migrate` or at the start of the service.
     if (isOwn) await migrate(url, { insists: true });
@@ -61,15 +57,11 @@ export const withDeps = (work: (deps: Deps) => Promise<Answer>, json: boolean): 
     } finally {
       await closeDeps(deps);
     }
-  }, json);
+  });
 
 /** Serves the API to this command only, as the account that owns an event, so that the operator needs no API key of the account. */
-export async function withOwnService(
-  reference: string,
-  work: Parameters<Cli['withOwnService']>[1],
-  json: boolean,
-): Promise<void> {
-  await withDeps(async (deps) => {
+export const withOwnService = (reference: string, work: Parameters<Cli['withOwnService']>[1]): Promise<Answer> =>
+  withDeps(async (deps) => {
     const event = await findAnyEvent(deps.db, reference);
     const account = orNotFound(await findAccount(deps.db, event.accountId));
     // Any user of this machine can reach the port, so a random key for this run protects it.
@@ -96,18 +88,17 @@ export async function withOwnService(
     } finally {
       await listener.close(0);
     }
-  }, json);
-}
+  });
 
 /** Passes the settings to `work`, with the embedded database's URL if no other is set; does not migrate or check. */
-export const withDatabase = (work: Parameters<Cli['withDatabase']>[0], json: boolean): Promise<void> =>
+export const withDatabase = (work: Parameters<Cli['withDatabase']>[0]): Promise<Answer> =>
   atDatabase((given, url) => {
     const config = withSecretKey(given);
     return work(config, () => checkStart(config, url, () => systemClock.now()), url);
-  }, json);
+  });
 
 /** Passes the settings and the URL of a configured server to `work`. Refuses the embedded database, which is backed up as files. */
-export async function withServer(work: Parameters<Cli['withServer']>[0], json: boolean): Promise<void> {
+export function withServer(work: Parameters<Cli['withServer']>[0]): Promise<Answer> {
   loadEnvironmentFile();
   const config = readConfig();
   if (config.databaseUrl === undefined)
@@ -115,13 +106,13 @@ export async function withServer(work: Parameters<Cli['withServer']>[0], json: b
       'embedded_database',
       `the embedded database is backed up by stopping the service and copying ${config.dataDir}. With DATABASE_URL set, that server is backed up.`,
     );
-  print(await work(config, config.databaseUrl, readProgramFolders()), json);
+  return work(config, config.databaseUrl, readProgramFolders());
 }
 
 /** Passes the folders of PostgreSQL's programs to `work`; reads no setting of the service. */
-export async function withPrograms(work: Parameters<Cli['withPrograms']>[0], json: boolean): Promise<void> {
+export function withPrograms(work: Parameters<Cli['withPrograms']>[0]): Promise<Answer> {
   loadEnvironmentFile();
-  print(await work(readProgramFolders()), json);
+  return work(readProgramFolders());
 }
 
 function wordsOfRefusal(fault: ApiError | VotingServiceError): string {

@@ -1,8 +1,7 @@
 // Not the SDK's entry point: its generated methods exist only after a build, but commands run in a checkout without a build.
 import { PathClient } from '#sdk/client.ts';
 import { ConnectionError, type Issue, VotingServiceError } from '#sdk/errors.ts';
-import type { Cli } from '#src/commands/cli.ts';
-import { print } from '#src/commands/print.ts';
+import type { Answer, Cli } from '#src/commands/cli.ts';
 import { FileRefused } from '#src/commands/read-lines.ts';
 import { ConfigError, hasApiKey, loadEnvironmentFile, readApiAccess } from '#src/config.ts';
 import { explainFileFault } from '#src/platform/files.ts';
@@ -22,10 +21,10 @@ export function isRemote(): boolean {
   return hasApiKey();
 }
 
-/** Runs `work` with clients of the service and prints its answer. @throws ConfigError without an API key */
-export async function withApi(work: Parameters<Cli['withApi']>[0], json: boolean): Promise<void> {
+/** Runs `work` with clients of the service. @throws ConfigError without an API key */
+export function withApi(work: Parameters<Cli['withApi']>[0]): Promise<Answer> {
   loadEnvironmentFile();
-  print(await work(...openClients(readApiAccess())), json);
+  return work(...openClients(readApiAccess()));
 }
 
 /** @returns a client, a client with more retries, and whether the last response was the replay of an earlier run's request */

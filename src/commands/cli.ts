@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { PathClient } from '#sdk/index.ts';
+import type * as configuration from '#src/config.ts';
 import type { Config } from '#src/config.ts';
 import type { Finding } from '#src/database/check-server.ts';
 import type { ProgramFolders } from '#src/database/postgres-programs.ts';
 import type { Deps } from '#src/deps.ts';
-import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
 
 export type Row = Record<string, unknown>;
 
@@ -50,10 +50,8 @@ export interface Cli {
   hasApiKey(): Promise<boolean>;
   /** Whether `--json` was given: then one JSON value is printed and nothing else. */
   json(): boolean;
-  paymentCredentials(): Promise<Partial<ProviderCredentials>>;
-  /** The API key for reading the service: `--key`, or preferably VOTING_KEY of the environment. */
-  votingKey(given: string | undefined): Promise<string | undefined>;
-  verifierEnvironment(votingKey: string | undefined): Promise<Readonly<Record<string, string | undefined>>>;
+  /** What reads the environment, loaded only when a command needs it. */
+  config(): Promise<typeof configuration>;
 }
 
 export const commandLine = (words: string): string => `npm run --silent cli -- ${words}`;

@@ -45,7 +45,7 @@ async function credentialsFor(cli: Cli, deps: Deps, id: string, options: Connect
     const secretKey = sandboxKey(id, options.country, randomBytes(16).toString('hex'));
     return { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
   }
-  const { secretKey, ...more } = await cli.paymentCredentials();
+  const { secretKey, ...more } = (await cli.config()).readPaymentCredentials();
   const credentials = secretKey === undefined ? await askCredentials() : { secretKey, ...more };
   if (credentials === undefined) throw conflict('no_credentials', CREDENTIALS_HELP);
   return credentials;
@@ -86,5 +86,5 @@ export async function list(deps: Deps, accountId: string | undefined): Promise<A
 
 /** Reads the account of a business at its provider again, with new keys if they are given. */
 export async function refresh(cli: Cli, deps: Deps, id: string): Promise<Answer> {
-  return { value: show(deps, await refreshBusiness(deps, id, await cli.paymentCredentials())) };
+  return { value: show(deps, await refreshBusiness(deps, id, (await cli.config()).readPaymentCredentials())) };
 }

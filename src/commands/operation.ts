@@ -126,7 +126,7 @@ export function addRecountCommand(cli: Cli): void {
       cli.withDeps(async (deps) => {
         const { recount } = await import('./recount.ts');
         if (baseUrl === undefined) return recount(deps, event, undefined);
-        const key = await cli.votingKey(given);
+        const key = given ?? (await cli.config()).readVotingKey();
         if (key === undefined) throw conflict('no_key', 'set VOTING_KEY to a read key of the event’s account.');
         return recount(deps, event, { baseUrl, key });
       }),

@@ -16,7 +16,7 @@ const optionOf = (name: string): string =>
   name === 'to' ? '--export' : `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** `log signing-key`, `adopt-key`, and `verify` and `export`, which run the verifier, a program without the service's code. */
-export function addLogCommands({ command, group, json, withDatabase, verifierEnvironment }: Cli): void {
+export function addLogCommands({ command, group, json, withDatabase, config }: Cli): void {
   const log = group('log', 'ballot logs');
 
   command(
@@ -83,7 +83,7 @@ export function addLogCommands({ command, group, json, withDatabase, verifierEnv
         // Every user of the machine can read arguments, so the key is passed in the environment.
         const child = spawn(process.execPath, [VERIFIER, ...named, ...witnesses, ...printing], {
           stdio: 'inherit',
-          env: await verifierEnvironment(key),
+          env: (await config()).verifierEnvironment(key),
         });
         const [code]: unknown[] = await once(child, 'exit');
         process.exitCode = typeof code === 'number' ? code : 2;
