@@ -72,9 +72,6 @@ function cureOf({ status, code, reason, details }: VotingServiceError): string |
   return undefined;
 }
 
-const messageOf = (fault: VotingServiceError): string =>
-  [fault.message, cureOf(fault)].filter((part) => part !== undefined).join(' ');
-
 /** The network error below the generic error of `fetch`, such as ` (ECONNREFUSED)`. */
 function causeOf({ cause }: Error): string {
   if (!(cause instanceof Error)) return '';
@@ -89,7 +86,8 @@ export function faultOf(fault: unknown): ApiFault | undefined {
   if (fault instanceof VotingServiceError) {
     const { status, code, reason, requestId, docUrl } = fault;
     const issues = fault.issues.length === 0 ? undefined : fault.issues;
-    return { message: messageOf(fault), status, code, reason, issues, requestId, docUrl };
+    const message = [fault.message, cureOf(fault)].filter((part) => part !== undefined).join(' ');
+    return { message, status, code, reason, issues, requestId, docUrl };
   }
   if (fault instanceof FileRefused)
     return { message: fault.message, ...(fault.issues.length > 0 ? { issues: fault.issues } : {}) };

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { AggregatorRegistry, type Registry } from 'prom-client';
+import { AggregatorRegistry } from 'prom-client';
 import { Authenticator } from '#src/accounts/authenticate.ts';
 import { readPlans } from '#src/accounts/plans.ts';
 import { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
@@ -198,12 +198,6 @@ export function sharesPortInKernel(port: number): boolean {
   return process.platform === 'linux' && port !== 0;
 }
 
-/** Lets the first process collect this process's metrics: prom-client listens for its requests once an aggregator exists. */
-function shareMetrics(registry: Registry): void {
-  AggregatorRegistry.setRegistries(registry);
-  new AggregatorRegistry();
-}
-
 export interface Service {
   readonly port: number;
   /** Fails `/health`, then stops as completions 9.6 says. @param drainMs for proxies to notice the failure; none: 0 */
@@ -355,8 +349,11 @@ export async function startService(
     else deps.log.warn(hold, 'the event loop was held');
   });
   if (deps.config.worker) await work.start();
-  // With several processes, the first serves the metrics of all.
-  if (cluster.isWorker) shareMetrics(metrics.registry);
+  if (cluster.isWorker) {
+    // With several processes, the first serves the metrics of all: prom-client listens for its requests once an aggregator exists.
+    AggregatorRegistry.setRegistries(metrics.registry);
+    new AggregatorRegistry();
+  }
   const tasks: readonly [number, string, () => Promise<unknown>][] = [
     [SECOND_MS, 'refused requests were not kept', () => traces.flush()],
     [SECOND_MS, 'confirmed ballots were not announced yet', () => deps.ballotPublisher.publish()],

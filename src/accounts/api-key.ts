@@ -34,13 +34,10 @@ function checksum(text: string): string {
 /** Prefixes of keys with a single exclusive scope; organizers' keys with `read` or `write` begin with `vsk_`. */
 const PREFIXES: Readonly<Partial<Record<Scope, string>>> = { vote: 'vvk_', observe: 'vok_', log: 'vlk_' };
 
-function prefixFor(scopes: readonly Scope[]): string {
-  return scopes.map((scope) => PREFIXES[scope]).find((prefix) => prefix !== undefined) ?? 'vsk_';
-}
-
 /** A new key: prefix by scope, 190 random bits, and a checksum that secret scanners and we can verify. */
 export function generateApiKey(scopes: readonly Scope[]): string {
-  const body = prefixFor(scopes) + randomBase62(RANDOM_CHARACTERS);
+  const prefix = scopes.map((scope) => PREFIXES[scope]).find((one) => one !== undefined) ?? 'vsk_';
+  const body = prefix + randomBase62(RANDOM_CHARACTERS);
   return body + checksum(body);
 }
 

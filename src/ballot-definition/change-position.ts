@@ -120,10 +120,14 @@ export const changePosition: ChangePart<Position, Body, TopUpDeps> = async (tx, 
   return after;
 };
 
-/** The fields of a body that change the position. `maxSelections` as the API showed it is no change, even if null is stored. */
+/**
+ * The fields of a body that change the position. A stored null of `maxSelections` is shown as the number of candidates: sending that
+ * number back is no change.
+ */
 async function changedOf(executor: Executor, before: Position, sent: ReturnType<typeof givenOf<Body>>) {
-  const shown = { ...before, maxSelections: await shownLimit(executor, before) };
-  return changedFields(sent, sent.maxSelections === null ? before : shown);
+  if (sent.maxSelections === null) return changedFields(sent, before);
+  const limit = before.maxSelections ?? limitOf(before, await countStanding(executor, before.votingEventId));
+  return changedFields(sent, { ...before, maxSelections: limit });
 }
 
 /** Checks the well-formed values of a change even if the body's shape is refused, so that one answer names all faults. */
@@ -135,9 +139,3 @@ export const judgeChangeParts =
       ? groupIssues(deps.db, event.id, changed.groupId)
       : positionBodyIssues(deps.db, deps, event, row, changed, isFaulty);
   };
-
-/** The shown `maxSelections`: null is shown as the number of candidates, and sending that number back sets no limit. */
-async function shownLimit(tx: Executor, position: Position): Promise<number> {
-  if (position.maxSelections !== null) return position.maxSelections;
-  return limitOf(position, await countStanding(tx, position.votingEventId));
-}

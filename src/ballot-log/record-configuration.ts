@@ -78,7 +78,7 @@ export async function recordConfiguration(
     ...common,
     t: 'open',
     // An event that was closed before its start never opened: use the present time.
-    at: Math.min(openingTime(event) ?? at, at),
+    at: Math.min(event.rehearsalSince ?? event.openedAt ?? event.startsAt ?? at, at),
     seed: sha256(seed).toString('hex'),
     roll: heads === null || weight === null ? null : { heads, weight },
     letters,
@@ -112,9 +112,6 @@ export async function recordDrop(
 
 const append = (tx: Transaction, { id }: VotingEvent, { frontier }: LogHead, leaf: Leaf): Promise<void> =>
   appendLeaves(tx, id, frontier, [encodeLeaf(leaf)]);
-
-const openingTime = ({ rehearsalSince, openedAt, startsAt }: VotingEvent): number | null =>
-  rehearsalSince ?? openedAt ?? startsAt;
 
 type RecorderDeps = RecordDeps & Pick<Deps, 'secrets' | 'definitions' | 'logKey' | 'checkpoints'>;
 

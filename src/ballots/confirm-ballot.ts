@@ -198,10 +198,6 @@ async function judgeMoved({ db, log, definitions }: ConfirmDeps, read: VotingEve
   return definition;
 }
 
-/** When a ballot that is confirmed now is due in the log. @param endsAt the present end of the event */
-const dueDate = (endsAt: number | null, nowMs: number): number =>
-  endsAt === null ? nowMs + SEALED_WITHIN_MS : endsAt + CONFIRM_GRACE_MS;
-
 /** @param waiting receives the voter of the pending ballot, once verified */
 function confirmRow(
   deps: ConfirmDeps,
@@ -213,7 +209,8 @@ function confirmRow(
   const nowMs = deps.clock.now();
   const leafTag = codeTagOf(code);
   const secret = !tag.equals(leafTag);
-  const dueMs = dueDate(endsAt, nowMs);
+  // When a ballot that is confirmed now is due in the log, by the present end of the event.
+  const dueMs = endsAt === null ? nowMs + SEALED_WITHIN_MS : endsAt + CONFIRM_GRACE_MS;
   const masked = sealTimes(code, { confirmedMs: nowMs, promisedMs: dueMs + PROMISE_SLACK_MS });
   return {
     eventId,

@@ -20,7 +20,6 @@ type Difference = Resources['DefinitionDifference'];
 
 /** The request body. The cast is unchecked, because the service validates the file and reports all issues. */
 const bodyOf = (file: DefinitionFile): Body => file as unknown as Body;
-const storedOf = (definition: Resources['Definition']): DefinitionFile => definition as unknown as DefinitionFile;
 
 function referenceOf({ file, event }: ApplyOptions, definition: DefinitionFile): string {
   const code = definition.event['code'];
@@ -35,7 +34,7 @@ function referenceOf({ file, event }: ApplyOptions, definition: DefinitionFile):
 async function findDefinition(client: PathClient, options: ApplyOptions, reference: string) {
   try {
     const { data } = await client.get('/voting-events/{idOrCode}/definition', { path: { idOrCode: reference } });
-    return storedOf(data);
+    return data as unknown as DefinitionFile;
   } catch (fault) {
     if (fault instanceof NotFoundError && options.event === undefined) return undefined;
     throw fault;

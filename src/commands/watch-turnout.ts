@@ -23,8 +23,6 @@ function lineOf({ status, voters, turnout, ballots }: Stats, { type }: Event): s
   return `${status} · ${figure(voters.voted)} of ${figure(voters.approved)} voters (${share}) · ${confirmed}`;
 }
 
-const isOver = ({ status }: Stats): boolean => status === 'closed';
-
 function answerOf(stats: Stats, { id, code, title, type, endsAt }: Event): Answer {
   const { status, voters, turnout, ballots, byGroup, updatedAt } = stats;
   const share = Number((turnout.heads * 100).toFixed(1));
@@ -66,7 +64,7 @@ export async function watchTurnout(
       if (isTerminal) process.stderr.write(`\r\u001b[K${time} UTC · ${line}`);
       else if (line !== last) process.stderr.write(`${time} UTC · ${line}\n`);
       last = line;
-      if (isOver(stats) || stop.stopped) break;
+      if (stats.status === 'closed' || stop.stopped) break;
       await stop.sleep(every * 1_000);
       stats = await read();
     }

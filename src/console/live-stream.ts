@@ -73,7 +73,6 @@ function partReader(deps: Deps) {
 }
 
 const encoder = new TextEncoder();
-const eventOf = (data: unknown): Uint8Array => encoder.encode(`data: ${JSON.stringify(data)}\n\n`);
 
 /**
  * Streams what the page shows as server-sent events: first all, then changes. Queues nothing for a slow reader, which gets all
@@ -97,7 +96,7 @@ export async function* streamLive(deps: Deps, feed: ConsoleFeed, signal: AbortSi
     const changes = { ...(newest > version || isFirst ? news : {}), ...(await readChanges(soon)) };
     version = newest;
     if (Object.keys(changes).length > 0) {
-      yield eventOf({ runId, first: isFirst, ...changes });
+      yield encoder.encode(`data: ${JSON.stringify({ runId, first: isFirst, ...changes })}\n\n`);
       sentAt = monotonicMs();
     } else if (monotonicMs() - sentAt >= HEARTBEAT_MS) {
       yield encoder.encode(':\n\n');

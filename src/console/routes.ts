@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import { Hono } from 'hono';
 import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
@@ -58,9 +57,6 @@ const PRIVATE = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
-
-const headersOf = ({ headers }: IncomingMessage): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
 /** Mounted only if `offersConsole` allows it, and always behind `guardConsole`. */
 export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
@@ -123,7 +119,9 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     async (c) => {
       const text = Buffer.from(await readRequestBody(c.env.incoming, MAX_MESSAGE_BYTES)).toString('utf8');
       const inbox = c.req.param('name');
-      const headers = headersOf(c.env.incoming);
+      const headers = Object.fromEntries(
+        Object.entries(c.env.incoming.headers).map(([name, value]) => [name, String(value)]),
+      );
       const at = deps.clock.now();
       const verdict = await verifyAtInbox(deps, inbox, headers, text, at);
       feed.addMessage({ at, inbox, headers, body: text, ...verdict });

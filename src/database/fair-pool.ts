@@ -9,7 +9,6 @@ import { orLate } from '#src/platform/within.ts';
 const PROCESS = 'process';
 
 const noConnection = (): Error => new Error('no connection to the database was free in time');
-const silent = (): Error => new Error('the database gives no answer');
 
 type Callback = Parameters<pg.Pool['connect']>[0];
 
@@ -57,7 +56,7 @@ export class FairPool extends pg.Pool {
   }
 
   protected async take(): Promise<pg.PoolClient> {
-    if (this.#isSilent) throw silent();
+    if (this.#isSilent) throw new Error('the database gives no answer');
     const began = monotonicMs();
     const place = await this.#places.take(asker.getStore()?.account ?? PROCESS);
     const connecting = super.connect();

@@ -6,12 +6,6 @@ import { unless } from '#src/platform/files.ts';
 import { createDemo, type Demo } from './create-demo.ts';
 import { voteInDemo } from './vote-in-demo.ts';
 
-/** @returns undefined if no demo was created yet */
-async function readDemo(file: string): Promise<Demo | undefined> {
-  const text = await unless(readFile(file, 'utf8'), 'ENOENT');
-  return text === undefined ? undefined : JSON.parse(text);
-}
-
 /** The variables that README, guides and example use. */
 const namesOf = ({ writeKey, readKey, voteKey, event, poll }: Demo, baseUrl: string) => ({
   API: baseUrl,
@@ -84,9 +78,6 @@ function pollLines({ pollEntries, pollIsPaid }: Demo): string[] {
   ];
 }
 
-/** The port of `npm run example`, two above the service's: the payment sandbox uses the port between. */
-const examplePort = (port: number): number => port + 2;
-
 /**
  * Creates the demo at the first start. At every start prints what to try, and writes the demo's variables into `demo.env` in
  * the data folder, for shells and for `npm run example`.
@@ -101,9 +92,11 @@ export async function showDemo(
 ): Promise<void> {
   const { dataDir, port } = deps.config;
   const file = path.join(dataDir, 'demo.json');
-  let demo = await readDemo(file);
+  const text = await unless(readFile(file, 'utf8'), 'ENOENT');
+  let demo: Demo | undefined = text === undefined ? undefined : JSON.parse(text);
   if (demo === undefined) {
-    const pages = port === 0 ? undefined : `http://127.0.0.1:${examplePort(port)}`;
+    // The port of `npm run example`: the payment sandbox has the one between.
+    const pages = port === 0 ? undefined : `http://127.0.0.1:${port + 2}`;
     const empty = await createDemo(deps, sandbox, pages);
     const { caller, election, positions, voters, ...made } = empty;
     demo = { ...made, receipt: await voteInDemo(deps, empty, seal) };

@@ -6,7 +6,7 @@ import { prepareBinaries } from './binaries.ts';
 import { type Cluster, clusterUrl, DATABASE_NAME, prepareCluster, readPassword } from './cluster.ts';
 import { openHome, serverUserOf } from './home.ts';
 import { stopLeftovers } from './leftovers.ts';
-import { EmbeddedDatabaseInUse, type HomeLock, type Owner, readOwner, tryLock } from './lock.ts';
+import { EmbeddedDatabaseInUse, type HomeLock, readOwner, tryLock } from './lock.ts';
 import { findFreePort, launchServer, PortTaken, type Server, type ServerSettings } from './server.ts';
 
 interface EmbeddedDatabaseOptions {
@@ -118,9 +118,6 @@ export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): P
   return await startLocked(home, lock, options.durable ?? true);
 }
 
-const waitMs = (owner: Owner | undefined): number =>
-  owner?.purpose === 'service' ? STARTING_SERVICE_WAIT_MS : LOCK_WAIT_MS;
-
 /** The running service's database, or one started for this command. @throws EmbeddedDatabaseInUse after a wait */
 export async function connectEmbeddedDatabase(dataDir: string): Promise<EmbeddedDatabase> {
   const folder = path.resolve(dataDir);
@@ -134,7 +131,8 @@ export async function connectEmbeddedDatabase(dataDir: string): Promise<Embedded
       const url = clusterUrl(owner.port, await readPassword(home));
       return { isServed: true, url, stop: async () => undefined };
     }
-    if (performance.now() - begin > waitMs(owner)) throw new EmbeddedDatabaseInUse(folder, owner);
+    const waitMs = owner?.purpose === 'service' ? STARTING_SERVICE_WAIT_MS : LOCK_WAIT_MS;
+    if (performance.now() - begin > waitMs) throw new EmbeddedDatabaseInUse(folder, owner);
     await delay(LOCK_POLL_MS);
   }
 }

@@ -31,14 +31,12 @@ async function makeHomeBeside(dataDir: string): Promise<string> {
   return await realpath(beside);
 }
 
-const namePrefix = (beside: string): string =>
-  `voting-service-${createHash('sha256').update(beside).digest('hex').slice(0, 12)}-`;
-
 // The name has a random suffix: after `.data` is deleted, the next start needs an empty database, not rows encrypted under lost keys.
 async function makePlace(beside: string, user: ServerUser): Promise<string> {
+  const digest = createHash('sha256').update(beside).digest('hex');
   for (const base of PLACES_ELSEWHERE) {
     try {
-      const place = await mkdtemp(path.join(base, namePrefix(beside)));
+      const place = await mkdtemp(path.join(base, `voting-service-${digest.slice(0, 12)}-`));
       await chmod(place, 0o711);
       if (canEnter(place, user)) return place;
       await rm(place, { recursive: true });

@@ -80,18 +80,13 @@ const rowOfRun = (run: Columns): DecidingRow => [
 /** Whether the service wrote the run's row in its present form. */
 export const isGenuineRun = (secrets: Secrets, run: LetterRun): boolean => isTagged(secrets, run.tag, rowOfRun(run));
 
-/** Whether the run's letters were counted in the log, and so may be downloaded. @param run genuine */
-const isCounted = ({ finishedAt, printed }: LetterRun): boolean => finishedAt !== null && printed > 0;
-
-const isExpired = ({ finishedAt }: LetterRun, nowMs: number): boolean =>
-  finishedAt !== null && finishedAt + KEPT_MS <= nowMs;
-
 /** @throws ApiError 404 for a file that does not exist; 409 `letters_under_way`, `already_downloaded`, `letters_dropped` */
 export function requireReadable(run: LetterRun, number: number, nowMs: number): void {
   if (number > run.files) throw notFound();
   if (run.finishedAt === null) throw refuse('letters_under_way');
   if (run.downloads[String(number)] !== undefined) throw refuse('already_downloaded');
-  if (!isCounted(run) || isExpired(run, nowMs)) throw refuse('letters_dropped');
+  // Letters that were printed were counted in the log.
+  if (run.printed === 0 || run.finishedAt + KEPT_MS <= nowMs) throw refuse('letters_dropped');
 }
 
 /** The event by whose key the files of a run are sealed: the real vote's keep the event's own key during a rehearsal. */

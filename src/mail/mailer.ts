@@ -37,10 +37,6 @@ const COMMANDS = ['CONN', 'EHLO', 'HELO', 'STARTTLS', 'AUTH', 'MAIL FROM', 'RCPT
 /** The enhanced status code (RFC 3463: class, subject, detail) after the three-digit reply code. */
 const ENHANCED = /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})\b/;
 
-function commandOf(command: unknown): string | undefined {
-  return typeof command === 'string' ? COMMANDS.find((name) => command.startsWith(name)) : undefined;
-}
-
 function kindOf(permanent: boolean, command: string | undefined): MailFaultKind {
   if (!permanent) return 'temporary';
   if (command === 'RCPT TO') return 'recipient_refused';
@@ -56,7 +52,7 @@ export function toMailFault(fault: unknown): MailFault {
     readonly responseCode?: unknown;
     readonly response?: unknown;
   };
-  const named = commandOf(command);
+  const named = typeof command === 'string' ? COMMANDS.find((name) => command.startsWith(name)) : undefined;
   const answered = typeof responseCode === 'number' ? responseCode : undefined;
   const enhanced = typeof response === 'string' ? ENHANCED.exec(response)?.[1] : undefined;
   const words = [answered, enhanced, named === undefined ? undefined : `to ${named}`];

@@ -78,7 +78,7 @@ export function createMoneyRules(table: ReadonlyMap<string, ProviderCurrency>): 
     const { rule, places } = found;
     const amount = shiftDecimals(amountMinor, places);
     if (amount === null || amount % rule.step !== 0) {
-      return `must be a multiple of ${stepInMinor(rule, places)} in ${currency}`;
+      return `must be a multiple of ${Math.max(1, inMinor(rule.step, places, Math.ceil))} in ${currency}`;
     }
     // The minimum is rounded up and the maximum down, so that the amount in the message is itself accepted.
     if (amount < rule.minimum) return bound('at least', inMinor(rule.minimum, places, Math.ceil), currency);
@@ -116,10 +116,6 @@ function bound(words: string, amountMinor: number, currency: string): string {
 
 function inMinor(providerAmount: number, places: number, round: (value: number) => number): number {
   return places >= 0 ? round(providerAmount / 10 ** places) : providerAmount * 10 ** -places;
-}
-
-function stepInMinor(rule: ProviderCurrency, places: number): number {
-  return Math.max(1, inMinor(rule.step, places, Math.ceil));
 }
 
 /** Minima that provider_a publishes, in its own unit. For other currencies it sets the minimum at checkout, by the exchange rate. */

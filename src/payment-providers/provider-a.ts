@@ -96,10 +96,6 @@ async function ask<T>(call: Promise<T>): Promise<unknown> {
 /** Retries within this time request the same end of the page. The page then lives at least 35 minutes: the provider requires 30. */
 const RETRIED_ALIKE_MS = 25 * MINUTE_MS;
 
-/** How often the page's parameters have changed since the attempt began: a much later retry needs a later end. */
-const retryOf = ({ createdAtMs }: CheckoutRequest, nowMs: number): number =>
-  Math.max(0, Math.floor((nowMs - createdAtMs) / RETRIED_ALIKE_MS));
-
 function sessionParameters(request: CheckoutRequest, retry: number): ProviderClient.Checkout.SessionCreateParams {
   const { attemptId, currency, title, description, email, returnUrl, cancelUrl } = request;
   assert(returnUrl != null, 'a checkout of provider_a needs a returnUrl');
@@ -268,8 +264,9 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     notListed: 'payments by delayed methods (such as bank debits) that were begun before the moment',
     describeAccount,
     async createCheckout({ secretKey }, request) {
-      const { attemptId } = request;
-      const retry = retryOf(request, options.now());
+      const { attemptId, createdAtMs } = request;
+      // How often the page's parameters have changed since the attempt began: a much later retry needs a later end.
+      const retry = Math.max(0, Math.floor((options.now() - createdAtMs) / RETRIED_ALIKE_MS));
       const idempotencyKey = retry === 0 ? attemptId : `${attemptId}-${retry}`;
       const call = client.checkout.sessions.create(sessionParameters(request, retry), {
         apiKey: secretKey,

@@ -189,7 +189,8 @@ async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<P
   const business = await businessOf(deps.db, attempt);
   const states = await askBusiness(deps, business, async (provider, credentials) => {
     const found: ProviderState[] = [];
-    for (const reference of referencesOf(provider, attempt)) {
+    const pages = Array.from({ length: attempt.pages }, (_, index) => provider.referenceFor(attempt.id, index + 1));
+    for (const reference of new Set(pages)) {
       found.push(await readPage(deps, provider, credentials, attempt, reference));
     }
     return found;
@@ -199,11 +200,6 @@ async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<P
   return states
     .toSorted((left, right) => WEIGHT[left.kind] - WEIGHT[right.kind] || refusals(right) - refusals(left))
     .slice(0, 1);
-}
-
-function referencesOf(provider: PaymentProvider, attempt: PaymentAttempt): string[] {
-  const all = Array.from({ length: attempt.pages }, (_, index) => provider.referenceFor(attempt.id, index + 1));
-  return [...new Set(all)];
 }
 
 async function readPage(

@@ -52,12 +52,11 @@ export async function finishCheckout(
 /** Gives the first caller the status of a first answer, even if the service itself has fulfilled the attempt before. */
 async function answerSettled(deps: PaymentDeps, attempt: PaymentAttempt, claim: Claim | undefined): Promise<Answer> {
   if (attempt.answeredAt !== null) return storedAnswer(deps, attempt, 200);
-  const outcome = isPaid(attempt) ? await answerFirst(deps, attempt, claim) : attempt;
+  const isPaid = attempt.status === 'succeeded' || attempt.status === 'fulfilled';
+  const outcome = isPaid ? await answerFirst(deps, attempt, claim) : attempt;
   if ('purpose' in outcome) throw endedError(outcome);
   return outcome;
 }
-
-const isPaid = ({ status }: PaymentAttempt): boolean => status === 'succeeded' || status === 'fulfilled';
 
 /** Fulfils a paid attempt that is not fulfilled yet. Under the lock, only one caller gets the status of a first answer. */
 async function answerFirst(

@@ -32,9 +32,6 @@ function at(paymentBusinessId: string, eventKey: string) {
   return and(eq(providerEvents.paymentBusinessId, paymentBusinessId), eq(providerEvents.eventKey, eventKey));
 }
 
-const findProviderEvent = (executor: Executor, paymentBusinessId: string, eventKey: string) =>
-  firstOf(executor.select().from(providerEvents).where(at(paymentBusinessId, eventKey)));
-
 async function endProviderEvent(
   executor: Executor,
   { paymentBusinessId, eventKey }: ProviderEvent,
@@ -144,11 +141,12 @@ export function processProviderEventJob(deps: PaymentDeps): Job<ProcessProviderE
 }
 
 async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent): Promise<void> {
-  const event = await findProviderEvent(deps.db, job.businessId, job.eventKey);
+  const event = await firstOf(deps.db.select().from(providerEvents).where(at(job.businessId, job.eventKey)));
   if (event === undefined || event.processedAt !== null) return;
   if (await applyEvent(deps, event, job.isPayment !== true)) return;
   // The merchant may use the account for other shops too: a message that names no attempt ID of this service is ignored.
-  const named = await namedAttempt(deps, event);
+  const { attemptId } = event;
+  const named = attemptId !== null && isAttemptId(attemptId) ? attemptId : await attemptOfReference(deps, event);
   if (named !== null && (await readNow(deps.db)) < event.receivedAt + PATIENCE_MS)
     throw new Error('no attempt for this message yet');
   if (named !== null) await alarmForOurs(deps, event, named);
@@ -172,11 +170,6 @@ async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent, attempt: st
     { business: event.paymentBusinessId, attempt, message: event.eventType, alarm: 'payment_unmatched' },
     'a payment names an attempt that is not known here',
   );
-}
-
-async function namedAttempt(deps: PaymentDeps, event: ProviderEvent): Promise<string | null> {
-  const { attemptId } = event;
-  return attemptId !== null && isAttemptId(attemptId) ? attemptId : attemptOfReference(deps, event);
 }
 
 /** Finds the attempt by any ID in a message: a message about a refund may contain only the ID of the payment. */

@@ -82,14 +82,15 @@ export const SECRET_KEY_BYTES = 32;
 
 type Keyring = ReturnType<typeof createKeyring>;
 
-function deriveKey(master: Uint8Array, purpose: SecretPurpose): Buffer {
-  return Buffer.from(hkdfSync('sha256', master, '', `voting-service/${purpose}`, SECRET_KEY_BYTES));
-}
-
 function createKeyring(master: Uint8Array) {
   if (master.length !== SECRET_KEY_BYTES) throw new Error(`a secret key has ${SECRET_KEY_BYTES} bytes`);
   /** Buffers, because they can be wiped: a `KeyObject` stays in memory until garbage collection. */
-  const keys = new Map(PURPOSES.map((purpose) => [purpose, deriveKey(master, purpose)]));
+  const keys = new Map(
+    PURPOSES.map((purpose) => [
+      purpose,
+      Buffer.from(hkdfSync('sha256', master, '', `voting-service/${purpose}`, SECRET_KEY_BYTES)),
+    ]),
+  );
   const macs = new Map([...keys].map(([purpose, key]) => [purpose, new HmacKey(key)]));
   const encryption = requireKey(keys.get('encryption'), 'encryption');
   return { id: createHash('sha256').update('key-id').update(encryption).digest('hex').slice(0, 8), keys, macs };

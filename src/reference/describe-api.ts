@@ -13,9 +13,6 @@ const REHEARSAL = {
   description: 'The event is being rehearsed: nothing of this counts or lasts. Left out otherwise.',
 };
 
-const propertyOf = (schema: unknown, name: string): unknown =>
-  isObject(schema) && isObject(schema['properties']) ? schema['properties'][name] : undefined;
-
 /** Adds the property `rehearsal` to every object schema that a schema refers to or offers as a choice (completions 10.5). */
 function allow(schema: unknown, components: Readonly<Record<string, JsonSchema>>): void {
   if (!isObject(schema)) return;
@@ -28,7 +25,8 @@ function allow(schema: unknown, components: Readonly<Record<string, JsonSchema>>
 
 /** Lets `data` contain `rehearsal: true`. @param bodies schemas of whole answers and messages; that of `data` is changed in place */
 function allowRehearsal(bodies: readonly unknown[], components: Readonly<Record<string, JsonSchema>>): void {
-  for (const body of bodies) allow(propertyOf(body, 'data'), components);
+  for (const body of bodies)
+    if (isObject(body) && isObject(body['properties'])) allow(body['properties']['data'], components);
 }
 
 export interface WebhookMessage {

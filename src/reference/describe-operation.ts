@@ -25,8 +25,6 @@ const capitalise = (text: string): string => text.charAt(0).toUpperCase() + text
 /** `/voters/:id` → `/voters/{id}` */
 export const documentPath = (path: string): string => path.replaceAll(/:(\w+)(\{\.\+\})?/g, '{$1}');
 
-const parametersOf = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '');
-
 const scopesOf = (route: Operation): string[] =>
   route.scope === 'none' || route.scope === 'any' ? [] : [route.scope].flat();
 
@@ -220,7 +218,7 @@ function describeQuery(query: z.ZodType, book: SchemaBook): JsonSchema[] {
 
 function describePath(route: Operation): JsonSchema[] {
   const section = sectionOf(route.path)?.name;
-  return parametersOf(route.path).map((name) => ({
+  return [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
     name,
     in: 'path',
     required: true,
@@ -266,8 +264,6 @@ function exampleParameter(section: string | undefined, name: string): JsonSchema
   return example === undefined ? {} : { example };
 }
 
-const inOneOf = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(' or ');
-
 function keySentence(route: Operation): string {
   const scopes = scopesOf(route);
   if (!isKeyed(route)) return 'Takes no key.';
@@ -275,7 +271,7 @@ function keySentence(route: Operation): string {
   const role =
     route.role === 'viewer' || !route.path.includes('/voting-events/:idOrCode') ? '' : ROLE_WORDS[route.role];
   const open = route.keyless === true ? ', and no key where `log.open` of the event is `true`' : '';
-  return `Takes a key with the scope ${inOneOf(scopes)}${role}${open}.`;
+  return `Takes a key with the scope ${scopes.map((name) => `\`${name}\``).join(' or ')}${role}${open}.`;
 }
 
 const ROLE_WORDS: Readonly<Record<'editor' | 'owner', string>> = {

@@ -35,10 +35,6 @@ export interface RoundQuestion {
   readonly fromRound: number;
 }
 
-/** Whether this audience gets the count in steps only: the public always; organizers if a rare weight would show how its holders voted. */
-const isInSteps = (audience: ResultsAudience, inputs: CountInputs): boolean =>
-  audience === 'public' || (audience === 'organizer' && inputs.rare);
-
 /** `Moment`, and the lot that decides ties. */
 interface Present extends Moment {
   readonly seed: Buffer | undefined;
@@ -183,8 +179,9 @@ export class EventCounter {
     // An open event changes with each ballot, and a close needs the exact state: only the count of a closed event reads the replica.
     const source = close === undefined || isClosing(close) ? this.#db : this.#deps.copy;
     const whole = await this.#catchUp(source, event.id, running, keepsBack(event, nowMs));
-    const shown =
-      keepsBack(event, nowMs) && isInSteps(audience, whole) ? await this.#shown(event, whole.snapshot) : undefined;
+    // The public always gets the count in steps only; organizers if a rare weight would show how its holders voted.
+    const isInSteps = audience === 'public' || (audience === 'organizer' && whole.rare);
+    const shown = keepsBack(event, nowMs) && isInSteps ? await this.#shown(event, whole.snapshot) : undefined;
     const inputs = isClosing(close) ? measuredBy(whole, close) : whole;
     await foldRollFigures(this.#db, event.id, inputs.electorate.changes);
     const seed = inputs.seed === undefined ? undefined : openSeed(this.#deps.secrets, event, inputs.seed);

@@ -36,3 +36,5 @@ export function largestOf(values: readonly bigint[]): bigint {
   }
   return largest;
 }
+
+export const compare = <T extends bigint | number | string>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);

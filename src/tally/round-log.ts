@@ -1,6 +1,6 @@
 import { scaledToDecimal } from '#src/platform/decimal.ts';
 import { EarlierRounds } from './earlier-rounds.ts';
-import { cutToWholeNumber, requireThat } from './exact.ts';
+import { compare, cutToWholeNumber, requireThat } from './exact.ts';
 import { type Passed, type Piles, TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
 import type { Round, RoundTally, RoundTransfer, TieDecision } from './position-result.ts';
 import type { TallyPosition } from './types.ts';
@@ -20,7 +20,6 @@ interface RoundDecision {
 }
 
 interface OpenRound {
-  readonly listed: readonly number[];
   readonly threshold: bigint;
   /** Undefined if the round is not recorded. */
   readonly shown: Pick<Round, 'tallies' | 'others' | 'exhausted' | 'roundingLoss'> | undefined;
@@ -62,14 +61,14 @@ export class RoundLog {
     const { weight, heads } = this.#piles;
     this.earlier.note(listed, weight);
     if (this.#sealed) {
-      this.#open = { listed, threshold, shown: undefined };
+      this.#open = { threshold, shown: undefined };
       return;
     }
     for (const candidate of listed) {
       this.#lastWeight[candidate] = weight[candidate] ?? 0n;
       this.#lastHeads[candidate] = heads[candidate] ?? 0n;
     }
-    this.#open = { listed, threshold, shown: this.#hasRoom(listed) ? this.#show(listed, lost) : undefined };
+    this.#open = { threshold, shown: this.#hasRoom(listed) ? this.#show(listed, lost) : undefined };
   }
 
   close(decision: RoundDecision): void {
@@ -169,5 +168,3 @@ export class RoundLog {
     return this.#position.candidates[candidate]?.id ?? '';
   }
 }
-
-const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);

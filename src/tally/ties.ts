@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { EarlierRounds } from './earlier-rounds.ts';
-import { requireThat } from './exact.ts';
+import { compare, requireThat } from './exact.ts';
 import type { TieDecision } from './position-result.ts';
 import type { Lot, TallyPosition } from './types.ts';
 
@@ -52,7 +52,7 @@ export class Ties {
 
   /** Sorts by `sortOrder`, then id. */
   inCandidateOrder(candidates: Iterable<number>): number[] {
-    return [...candidates].sort((a, b) => this.#placeOf(a) - this.#placeOf(b));
+    return [...candidates].sort((a, b) => (this.#place[a] ?? 0) - (this.#place[b] ?? 0));
   }
 
   /** Sorts by figure, highest first; equal figures in candidate order. */
@@ -125,10 +125,6 @@ export class Ties {
     requireThat(found !== undefined, 'a candidate does not stand in the position');
     return found.id;
   }
-
-  #placeOf(candidate: number): number {
-    return this.#place[candidate] ?? 0;
-  }
 }
 
 /** The place of each candidate by ascending lot number. */
@@ -150,5 +146,3 @@ function placesBy(candidates: number, compareTwo: (a: number, b: number) => numb
   for (const [place, candidate] of sorted.entries()) places[candidate] = place;
   return places;
 }
-
-const compare = <T extends bigint | number | string>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -23,20 +23,15 @@ export function sealConfirmation(secrets: Secrets, eventId: string, voterId: str
   return secrets.seal(JSON.stringify([eventId, voterId, emailKey(email)]), LINK);
 }
 
-function openConfirmation(secrets: Secrets, token: string): z.output<typeof linkShape> | undefined {
-  const text = secrets.openForeign(token, LINK)?.toString('utf8');
-  return text === undefined ? undefined : linkShape.parse(JSON.parse(text));
-}
-
 /**
  * Confirms the address that a link was mailed to; may be repeated until the close. The confirmation only keeps the registration from
  * expiring: it casts no ballot and approves no voter.
  * @returns false if this service did not make the link, if its registration or address is gone, or if the event has closed
  */
 async function confirmAddress(tx: Transaction, secrets: Secrets, token: string): Promise<boolean> {
-  const link = openConfirmation(secrets, token);
-  if (link === undefined) return false;
-  const [eventId, voterId, address] = link;
+  const text = secrets.openForeign(token, LINK)?.toString('utf8');
+  if (text === undefined) return false;
+  const [eventId, voterId, address] = linkShape.parse(JSON.parse(text));
   const event = await lockEvent(tx, eventId);
   if (event === undefined || statusAt(event, event.lockedAt) === 'closed') return false;
   await noteBeforeRehearsal(tx, eventId, voterId);

@@ -12,7 +12,6 @@ import type { VoteCaller } from '#src/voting-events/access.ts';
 import { requireNoIssues } from '#src/voting-events/guard-change.ts';
 import { lifeRefusal, statusAt } from '#src/voting-events/lifecycle.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { MAIL_REGISTRATION } from './mail-registration.ts';
 import { storeVoter } from './repository.ts';
 import { addVoters, singleField, takeRoomForVoters, type VoterDeps } from './take-rows.ts';
@@ -51,11 +50,6 @@ export const acceptEveryDomain: DomainCheck = async () => true;
 type Body = z.output<typeof registerVoterBody>;
 type RegistrationDeps = VoterDeps & Pick<Deps, 'db' | 'domainCheck'>;
 
-function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): void {
-  if (!event.voterSelfRegistration || event.type === 'poll') throw refuse('registration_closed');
-  if (statusAt(event, deps.clock.now()) === 'closed') throw lifeRefusal('event_closed', event);
-}
-
 /** Validates the values of a registration. @param isFaulty whether a field was sent with a wrong shape, and so is not missing */
 export const judgeRegistration =
   ({ db, domainCheck }: Pick<Deps, 'db' | 'domainCheck'>): Judge<VoteCaller, Body> =>
@@ -87,7 +81,8 @@ export async function registerVoter(
   body: Body,
   store: (tx: Transaction, voter: Voter) => Promise<void>,
 ): Promise<Voter> {
-  requireOpenRegistration(deps, event);
+  if (!event.voterSelfRegistration || event.type === 'poll') throw refuse('registration_closed');
+  if (statusAt(event, deps.clock.now()) === 'closed') throw lifeRefusal('event_closed', event);
   return inTransaction(deps.db, async (tx) => {
     const { rehearsalSince } = await holdWorld(tx, event);
     const beforeRehearsal = rehearsalSince === null ? null : ({ new: true } as const);

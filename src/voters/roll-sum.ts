@@ -48,8 +48,6 @@ const bytesOf = (key: HmacKey, id: string, version: number, sum: bigint): Buffer
   const masked = (((sum + maskOf(key, id, version)) % MODULUS) + MODULUS) % MODULUS;
   return Buffer.from(masked.toString(16).padStart(2 * BYTES, '0'), 'hex');
 };
-const sumOf = (key: HmacKey, { id, version, sum }: { id: string; version: number; sum: Buffer }): bigint =>
-  numberOf(sum) - maskOf(key, id, version);
 
 const maskOf = (key: HmacKey, id: string, version: number): bigint =>
   numberOf(key.mac(JSON.stringify(['roll mask', id, version])));
@@ -190,7 +188,7 @@ async function readRecorded(
     (row) => row.version === version && equalSecrets(macOf(key, eventId, row.id, row.version, row.sum), row.mac),
   );
   if (!genuine) return 'forged';
-  const total = rows.reduce((sum, row) => sum + sumOf(key, row), 0n) % MODULUS;
+  const total = rows.reduce((sum, row) => sum + numberOf(row.sum) - maskOf(key, row.id, row.version), 0n) % MODULUS;
   return { key, version, sum: (total + MODULUS) % MODULUS };
 }
 

@@ -45,9 +45,6 @@ const PLAIN_NAME = /^[\p{L}\p{M}](?:[\p{L}\p{M} '’-]|\.(?= |$)){0,39}$/u;
  */
 const isStranger = ({ source, status }: Voter): boolean => source === 'registration' && status === 'pending';
 
-const shownName = (voter: Voter): string | null =>
-  isStranger(voter) && !PLAIN_NAME.test(voter.name) ? null : voter.name;
-
 /** The mail with a voter key, the link to the voting page, the times of voting, and the organizers' contact. */
 export function keyMail(
   event: VotingEvent,
@@ -57,7 +54,7 @@ export function keyMail(
   const place = { voterKey: key, voterId: isStranger(voter) ? null : voter.voterId, email: to };
   const link = voterPageUrl(event.votingPageUrl, place);
   const brings = ({ hello, ...words }: MailWords): MailPart[] => [
-    hello(shownName(voter)),
+    hello(isStranger(voter) && !PLAIN_NAME.test(voter.name) ? null : voter.name),
     words[kind].intro(event.title),
     ...(kind === 'reminder' ? [words.reminder.key] : []),
     { code: key },

@@ -105,10 +105,6 @@ export function visitorKey(visitorId: string): string {
   return visitorId.toLowerCase();
 }
 
-function callerHash(secrets: Secrets, eventId: string, apiKeyId: string): Buffer {
-  return secrets.mac('identity', `${eventId}\napi_key\n${apiKeyId}`).subarray(0, 16);
-}
-
 /** Judges a voter key in one statement: an unknown voter and a wrong key take the same path. `verdict`: `eligible`, or why not. */
 export async function verifyVoter(
   pool: Pool,
@@ -139,11 +135,12 @@ export async function countWrongKey(
   identity: Identity,
   apiKeyId: string,
 ): Promise<{ readonly wrong: number; readonly retryAfterMs: number }> {
+  const callerHash = secrets.mac('identity', `${eventId}\napi_key\n${apiKeyId}`).subarray(0, 16);
   const [row] = await runNamed<{ wrong: number; retry_after_ms: string }>(
     pool,
     'count_wrong_key',
     'SELECT wrong, retry_after_ms FROM count_wrong_key($1, $2, $3)',
-    [eventId, identityHash(secrets, eventId, identity), callerHash(secrets, eventId, apiKeyId)],
+    [eventId, identityHash(secrets, eventId, identity), callerHash],
   );
   return { wrong: row?.wrong ?? 1, retryAfterMs: Number(row?.retry_after_ms ?? 0) };
 }

@@ -80,12 +80,12 @@ export function judgeTagged(
   return { voter, isForged, lacksApproval: !isForged && verdict === 'cast' && voter.status === 'pending' };
 }
 
-/** Whether a row lists a participant of a poll. Such a row follows from a ballot, and has no tag. */
-const isParticipant = ({ source, tag }: TaggedVoter): boolean => source === 'poll' && tag === null;
-
-/** Whether an organizer may change the row, which gives it a new tag: its tag is valid, or it lists a participant of this poll. */
+/**
+ * Whether an organizer may change the row, which gives it a new tag: its tag is valid, or it lists a participant of this poll. Such a
+ * row follows from a ballot, and has no tag.
+ */
 export const isChangeable = (secrets: Secrets, event: Pick<VotingEvent, 'type'>, row: TaggedVoter): boolean =>
-  (event.type === 'poll' && isParticipant(row)) || isGenuine(secrets, row);
+  (event.type === 'poll' && row.source === 'poll' && row.tag === null) || isGenuine(secrets, row);
 
 /** The tag after an organizer's change; null for a participant of a poll. @param keepsStatus whether the change leaves the status alone */
 export const renewedTag = (

@@ -32,21 +32,20 @@ const CODE = /^[A-Za-z0-9]{6,12}$/;
 
 export const isCode = (reference: string): boolean => CODE.test(reference);
 
-function byReference(reference: string): SQL | undefined {
-  return isCode(reference) ? eq(votingEvents.codeKey, reference.toLowerCase()) : eq(votingEvents.id, reference);
-}
-
 /** Matches an event that is not deleted; a job removes the rows of a deleted event later. */
 const present = (id: string): SQL | undefined => and(eq(votingEvents.id, id), isNull(votingEvents.deletedAt));
 
 /** The event that an ID or code names, of any account. */
-export const findEvent = (executor: Executor, reference: string): Promise<VotingEvent | undefined> =>
-  firstOf(
+export function findEvent(executor: Executor, reference: string): Promise<VotingEvent | undefined> {
+  const { id, codeKey, deletedAt } = votingEvents;
+  const isNamed = isCode(reference) ? eq(codeKey, reference.toLowerCase()) : eq(id, reference);
+  return firstOf(
     executor
       .select()
       .from(votingEvents)
-      .where(and(byReference(reference), isNull(votingEvents.deletedAt))),
+      .where(and(isNamed, isNull(deletedAt))),
   );
+}
 
 export const findEventById = (executor: Executor, id: string): Promise<VotingEvent | undefined> =>
   firstOf(executor.select().from(votingEvents).where(present(id)));

@@ -8,11 +8,6 @@ const HTTPS_PORT = 443;
 const INNER_NAMES =
   /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|home\.arpa|localdomain|invalid|onion)$/;
 
-/** The host of a URL, without the brackets of an IPv6 address and the final dot of a fully qualified name. */
-function bareHost(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-}
-
 /**
  * Which receivers the service sends to. `public`: public hosts over https. `loopback`: also this machine, over http; used with the console.
  * `private`: also private networks, over http; set by `WEBHOOK_ALLOW_PRIVATE`.
@@ -35,7 +30,8 @@ export function endpointUrlFault(text: string, reach: WebhookReach): string | un
   }
   if (isWithinReach(reach, url.host)) return undefined;
   if (url.protocol !== 'https:') return 'must begin with https://';
-  const host = bareHost(url);
+  // Without the brackets of an IPv6 address and the final dot of a fully qualified name.
+  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (isIP(host) !== 0) return isRefusedAddress(host) ? 'must not point into a private network' : undefined;
   if (!host.includes('.') || INNER_NAMES.test(host)) return 'must name a public host';
   return undefined;

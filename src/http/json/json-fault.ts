@@ -31,11 +31,6 @@ function digitsOf(literal: string): string {
   return `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
 }
 
-/** Whether a literal was parsed without rounding: `2.99999999999999999` would become 3. */
-function isKeptAsWritten(literal: string, value: number): boolean {
-  return digitsOf(literal) === digitsOf(String(value));
-}
-
 interface JsonFault {
   /** The path down to the fault, such as `votes[2].rank`; empty for the body as a whole. */
   readonly field: string;
@@ -48,11 +43,6 @@ const [LOW_SURROGATES, LOW_SURROGATES_END] = [0xdc00, 0xe000];
 const BEGINNING = { at: 0, line: 1, column: 1 };
 
 class SearchEnds extends Error {}
-
-function below(path: string, name: string): string {
-  const quoted = quoteName(name);
-  return path === '' ? quoted : `${path}.${quoted}`;
-}
 
 /** Parses by RFC 8259 and the stricter rules of this service. Collects faults up to the first that ends parsing. */
 class FaultSearch {
@@ -152,7 +142,7 @@ class FaultSearch {
       if (this.#next() !== '"') this.#refuseSyntax(path, 'a field name in double quotes was expected');
       const start = this.#at;
       const name = this.#readString(path, 'a field name ');
-      const field = below(path, name);
+      const field = path === '' ? quoteName(name) : `${path}.${quoteName(name)}`;
       if (names.has(name)) this.#refuse(field, 'must not be given more than once', start);
       names.add(name);
       if (names.size > MAX_FIELDS) this.#refuseText(path, `must have at most ${MAX_FIELDS} fields`);
@@ -196,7 +186,9 @@ class FaultSearch {
     if (!Number.isFinite(value)) this.#refuse(path, 'is larger than any number this service can hold', start);
     else if (Number.isInteger(value) && !Number.isSafeInteger(value))
       this.#refuse(path, `is a whole number beyond ${Number.MAX_SAFE_INTEGER}, which cannot be kept exactly`, start);
-    else if (!isKeptAsWritten(literal, value)) this.#refuse(path, 'has more digits than can be kept', start);
+    // `2.99999999999999999` would become 3.
+    else if (digitsOf(literal) !== digitsOf(String(value)))
+      this.#refuse(path, 'has more digits than can be kept', start);
   }
 
   /** Reads and decodes a string. @param subject begins the message if the fault lies in a field's name; empty for a value */

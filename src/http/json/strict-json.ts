@@ -111,10 +111,6 @@ function isKeepableText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-function isKeepableNumber(value: number): boolean {
-  return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
-}
-
 /** Stops at the first part that cannot be stored. Counts field names: if the text has more, it holds a duplicate. */
 class JsonChecker {
   names = 0;
@@ -132,7 +128,8 @@ class JsonChecker {
     this.values += 1;
     if (this.values > this.#maxValues) return false;
     if (typeof value === 'string') return !this.#escaped || isKeepableText(value);
-    if (typeof value === 'number') return isKeepableNumber(value);
+    if (typeof value === 'number')
+      return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
     if (Array.isArray(value)) return value.every((item) => this.accepts(item));
     return !isObject(value) || this.#acceptsObject(value);
   }

@@ -19,6 +19,8 @@ const scripts = <Name extends string>(...names: readonly Name[]): Readonly<Recor
     // The cast is safe: the keys are `names`.
   ) as Record<Name, Face>;
 
+const EMOJI = 'files/noto-emoji-emoji-400-normal.woff';
+
 /** The report's font faces, all Noto (SIL Open Font License); each is for the scripts that the faces before it lack. */
 const FACES = {
   // Latin with all its marks, Greek, Cyrillic, Devanagari.
@@ -31,17 +33,12 @@ const FACES = {
   japanese: face('jp', 'NotoSansJP-Regular.otf', 'NotoSansJP-Bold.otf'),
   korean: face('kr', 'NotoSansKR-Regular.otf', 'NotoSansKR-Bold.otf'),
   chinese: face('sc', 'NotoSansHans-Regular.otf', 'NotoSansHans-Bold.otf'),
-  emoji: emoji(),
+  // In one colour, like the text.
+  emoji: { package: '@fontsource/noto-emoji', regular: EMOJI, bold: EMOJI },
 } as const satisfies Readonly<Record<string, Face>>;
 
 function face(name: string, regular: string, bold: string): Face {
   return { package: `@embedpdf/fonts-${name}`, regular: `fonts/${regular}`, bold: `fonts/${bold}` };
-}
-
-/** Emoji in one colour, like the text. */
-function emoji(): Face {
-  const file = 'files/noto-emoji-emoji-400-normal.woff';
-  return { package: '@fontsource/noto-emoji', regular: file, bold: file };
 }
 
 export type FaceName = keyof typeof FACES;
