@@ -1,6 +1,6 @@
-import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, isNull, sql } from 'drizzle-orm';
 import { type Database, type Executor, firstOf, type Transaction } from '#src/database/client.ts';
-import type { TaggedRows } from '#src/database/tagged-rows.ts';
+import { taggedRows } from '#src/database/tagged-rows.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { rowOfApiKey } from './api-key.ts';
@@ -93,15 +93,7 @@ export async function giveEventBack(tx: Transaction, accountId: string): Promise
     .where(eq(accounts.id, accountId));
 }
 
-export const taggedApiKeys: TaggedRows = {
-  name: 'API keys',
-  table: 'api_keys',
-  async read(db, after, limit) {
-    const { id } = apiKeys;
-    const rows = await db.select().from(apiKeys).where(gt(id, after)).orderBy(asc(id)).limit(limit);
-    return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfApiKey(row) }));
-  },
-};
+export const taggedApiKeys = taggedRows('API keys', apiKeys, rowOfApiKey);
 
 export async function createAccount(
   executor: Executor,

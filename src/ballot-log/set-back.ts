@@ -117,16 +117,8 @@ export const listSetBack = async (executor: Executor, eventId: string): Promise<
 
 type DropDeps = RecordDeps & Pick<Deps, 'db' | 'secrets' | 'ballotKeys' | 'definitions' | 'logKey' | 'checkpoints'>;
 
-interface Dropped {
-  readonly ballots: number;
-  /** Genuine ballots that had been marked and are queued again. */
-  readonly kept: number;
-  /** Participations that the service did not write. */
-  readonly participations: number;
-}
-
 /** Deletes up to 1,000 rows marked `set_back` and forged participations, and logs how many. @returns undefined for an event without a log */
-export async function dropSetBack(deps: DropDeps, eventId: string): Promise<Dropped | undefined> {
+export async function dropSetBack(deps: DropDeps, eventId: string) {
   const done = await inTransaction(deps.db, async (tx) => {
     await waitForSequencer(tx, eventId);
     // Excludes concurrent changes of the roll while `acceptRoll` runs.
@@ -144,8 +136,12 @@ export async function dropSetBack(deps: DropDeps, eventId: string): Promise<Drop
       UPDATE ballot_queue SET set_back = false
       WHERE voting_event_id = ${eventId} AND id = ANY (${sql.param(rows.map(({ id }) => id))}::text[])`);
     if (event.type === 'election') await acceptRoll(tx, deps.secrets, event);
-    const participations = event.type === 'poll' ? 0 : await dropForgedParticipations(tx, secrets, eventId);
-    const dropped = { ballots: forged.length, kept: rows.length - forged.length, participations };
+    const dropped = {
+      ballots: forged.length,
+      /** Genuine ballots that had been marked and are queued again. */
+      kept: rows.length - forged.length,
+      participations: event.type === 'poll' ? 0 : await dropForgedParticipations(tx, secrets, eventId),
+    };
     const author = { event, caller: { keyId: null } };
     await recordChange(tx, deps, changeBy(author, 'ballots.set_back_dropped', eventId, { after: dropped }));
     if (forged.length === 0) return { dropped, note: undefined };

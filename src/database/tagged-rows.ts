@@ -1,4 +1,5 @@
-import { sql } from 'drizzle-orm';
+import { and, asc, getTableName, gt, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import { inPages } from '#src/platform/loop-turns.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -17,6 +18,31 @@ export interface TaggedRows {
   /** Rows with greater IDs than `after`, in the order of their IDs. */
   readonly read: (db: Database, after: string, limit: number) => Promise<TaggedRow[]>;
 }
+
+interface TaggedTable extends PgTable {
+  readonly id: PgColumn;
+  readonly $inferSelect: { readonly id: string; readonly tag: Buffer };
+}
+
+/** The rows of a table whose tags need no other table. @param isThere leaves rows out */
+export const taggedRows = <Table extends TaggedTable>(
+  name: string,
+  table: Table,
+  rowOf: (row: Table['$inferSelect']) => DecidingRow,
+  isThere?: SQL,
+): TaggedRows => ({
+  name,
+  table: getTableName(table),
+  async read(db, after, limit) {
+    const page = db
+      .select()
+      .from<PgTable>(table)
+      .where(and(gt(table.id, after), isThere))
+      .orderBy(asc(table.id))
+      .limit(limit);
+    return ((await page) as Table['$inferSelect'][]).map((row) => ({ id: row.id, tag: row.tag, row: rowOf(row) }));
+  },
+});
 
 const PAGE = 500;
 

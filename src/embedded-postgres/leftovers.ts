@@ -13,17 +13,12 @@ const IMMEDIATE_SHUTDOWN_MS = 2_000;
 const KILL_MS = 5_000;
 const POLL_MS = 20;
 
-interface ProcessLine {
-  readonly pid: number;
-  readonly command: string;
-}
-
 async function commandOf(pid: string): Promise<string> {
   const words = await unless(readFile(`/proc/${pid}/cmdline`, 'utf8'), 'ENOENT', 'ESRCH', 'EACCES');
   return words?.replaceAll('\0', ' ') ?? '';
 }
 
-async function listProcesses(): Promise<ProcessLine[]> {
+async function listProcesses() {
   if (process.platform === 'linux') {
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
     return await Promise.all(pids.map(async (pid) => ({ pid: Number(pid), command: await commandOf(pid) })));

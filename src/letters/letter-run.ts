@@ -1,7 +1,7 @@
-import { and, eq, gt, isNull, sql } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Database, type Executor, firstOf, type Transaction } from '#src/database/client.ts';
-import type { TaggedRows } from '#src/database/tagged-rows.ts';
+import { taggedRows } from '#src/database/tagged-rows.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -202,14 +202,7 @@ export async function readPart(
   return rows[0]?.content;
 }
 
-export const taggedLetters: TaggedRows = {
-  name: 'printed letters',
-  table: 'letter_runs',
-  async read(db, after, limit) {
-    const rows = await db.select().from(letterRuns).where(gt(letterRuns.id, after)).orderBy(letterRuns.id).limit(limit);
-    return rows.map((run) => ({ id: run.id, tag: run.tag, row: rowOfRun(run) }));
-  },
-};
+export const taggedLetters = taggedRows('printed letters', letterRuns, rowOfRun);
 
 /** Deletes files that were not downloaded in time, of all events. */
 export async function dropOldLetters(db: Database): Promise<void> {

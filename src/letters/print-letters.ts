@@ -13,7 +13,7 @@ import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { REHEARSED_MS } from '#src/voting-events/rehearsal.ts';
-import { type LockedEvent, lockEvent } from '#src/voting-events/repository.ts';
+import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import type { LetterOrder } from './draw-letters.ts';
@@ -53,16 +53,8 @@ export const printLettersJob = (deps: PrintDeps): Job<PrintLetters> =>
     },
   });
 
-/** Why a run prints no further letter; one of the real vote rests while the event is rehearsed. */
-type Stop = 'over' | 'forged' | 'rests';
-
-interface Step {
-  readonly event: LockedEvent;
-  readonly run: LetterRun;
-}
-
-/** Locks the event and the run. @returns both, or why the run stops */
-async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: PrintLetters): Promise<Step | Stop> {
+/** Locks the event and the run. @returns both, or why the run prints no further letter; one of the real vote rests while the event is rehearsed */
+async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: PrintLetters) {
   const event = await lockEvent(tx, eventId);
   const run = await lockLetters(tx, eventId, runId);
   if (event === undefined || run === undefined || run.finishedAt !== null) return 'over';

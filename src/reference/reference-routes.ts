@@ -66,6 +66,34 @@ async function makeAnswers(document: ReferenceDocument): Promise<ReadonlyMap<str
     .set('llms.txt', textAnswer(writeIndex(document, guides), 'text/plain'));
 }
 
+/** Operations without a parameter, with the name of what they serve. */
+const FIXED = [
+  {
+    ...{ id: 'getReference', path: '/reference', name: '', summary: 'Read the overview of the reference' },
+    answers: answersText('text/html', 'A page.'),
+  },
+  {
+    ...{ id: 'getReferenceIndex', path: '/llms.txt', name: 'llms.txt' },
+    summary: 'List the pages of the reference for programs',
+    description: 'In the form of [llmstxt.org](https://llmstxt.org), with links to the pages in Markdown.',
+    answers: answersText('text/plain', 'The list.'),
+  },
+  {
+    ...{
+      id: 'getReferenceScript',
+      path: '/reference/page.js',
+      name: 'page.js',
+      summary: 'Read the script of the pages',
+    },
+    answers: answersText('text/javascript', 'The search, and buttons that copy.'),
+  },
+  {
+    ...{ id: 'getReferenceSearch', path: '/reference/search.json', name: 'search.json' },
+    summary: 'Read the index of the search',
+    answers: answersOne(z.array(searchEntry), 'Every place that can be found.'),
+  },
+];
+
 /** Serves the reference: pages made from the API document and the guides at the first request. They load nothing from any other host. */
 export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> {
   // What `describeApi` returns is typed as JSON; it has the shape that the pages show.
@@ -76,39 +104,8 @@ export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> 
     return found;
   };
   const router = new Hono<Env>();
-  router.on(
-    ...operation('getReference', 'GET /reference', {
-      summary: 'Read the overview of the reference',
-      scope: 'none',
-      answers: answersText('text/html', 'A page.'),
-    }),
-    async (c) => answer(c, await find('')),
-  );
-  router.on(
-    ...operation('getReferenceIndex', 'GET /llms.txt', {
-      summary: 'List the pages of the reference for programs',
-      description: 'In the form of [llmstxt.org](https://llmstxt.org), with links to the pages in Markdown.',
-      scope: 'none',
-      answers: answersText('text/plain', 'The list.'),
-    }),
-    async (c) => answer(c, await find('llms.txt')),
-  );
-  router.on(
-    ...operation('getReferenceScript', 'GET /reference/page.js', {
-      summary: 'Read the script of the pages',
-      scope: 'none',
-      answers: answersText('text/javascript', 'The search, and buttons that copy.'),
-    }),
-    async (c) => answer(c, await find('page.js')),
-  );
-  router.on(
-    ...operation('getReferenceSearch', 'GET /reference/search.json', {
-      summary: 'Read the index of the search',
-      scope: 'none',
-      answers: answersOne(z.array(searchEntry), 'Every place that can be found.'),
-    }),
-    async (c) => answer(c, await find('search.json')),
-  );
+  for (const { id, path, name, ...words } of FIXED)
+    router.on(...operation(id, `GET ${path}`, { scope: 'none', ...words }), async (c) => answer(c, await find(name)));
   router.on(
     ...operation('getReferencePage', 'GET /reference/:page', {
       summary: 'Read a guide or a section of the reference',

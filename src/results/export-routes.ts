@@ -27,7 +27,7 @@ import {
   PAPER_SIZES,
   signLink,
 } from './download-link.ts';
-import { ReportPress } from './print-report.ts';
+import { createPress, type PrintReport } from './print-report.ts';
 import { requireRankedPosition, weightUnit, writeBlt } from './write-blt.ts';
 import { requireContests, writeCastVoteRecords } from './write-cast-vote-records.ts';
 
@@ -55,7 +55,7 @@ const exportOf = <Query extends z.ZodType>(
 
 /** Exports: each redirects to a signed address that needs no key for five minutes, and makes the file when it is fetched. */
 export function exportRouter(deps: Deps): Hono<Env> {
-  const press = new ReportPress(deps);
+  const print = createPress(deps);
   const definitionOf = (event: VotingEvent) => requireBallotDefinition(deps.definitions, event);
   const event = loadEventWith('data_export', deps);
   const signedDownload = findTarget(async (c) => {
@@ -146,7 +146,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
       const { download, event: row } = c.get('target');
       const life = c.get('life');
       const file = async (): Promise<Answer> => ({
-        ...(await fileOf(deps, press, { row, definition: await definitionOf(row) }, download, life.gone)),
+        ...(await fileOf(deps, print, { row, definition: await definitionOf(row) }, download, life.gone)),
         headers: fileNameHeader(row, download.kind),
       });
       // The work counts for the account that the address is signed for: one reader's address may be that of many.
@@ -160,14 +160,14 @@ export function exportRouter(deps: Deps): Hono<Env> {
 
 async function fileOf(
   deps: Deps,
-  press: ReportPress,
+  print: PrintReport,
   { row, definition }: { readonly row: VotingEvent; readonly definition: BallotDefinition },
   { kind, paper: size, accountId, positionId }: Download,
   gone: AbortSignal,
 ): Promise<Answer> {
   const nowMs = deps.clock.now();
   if (kind === 'pdf') {
-    const content = await press.print(definition, size, nowMs, accountId, gone);
+    const content = await print(definition, size, nowMs, accountId, gone);
     return { status: 200, bytes: { content, type: 'application/pdf' } };
   }
   if (kind === 'cvr') {

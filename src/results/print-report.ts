@@ -53,79 +53,75 @@ export class SharedPrints<T> {
   }
 }
 
+type PrintDeps = Pick<Deps, 'copy' | 'config' | 'counting' | 'leases' | 'threads'>;
+
+export type PrintReport = ReturnType<typeof createPress>;
+
 /** Prints reports in threads: drawing is CPU work that would block the event loop, and voters with it. */
-export class ReportPress {
-  readonly #deps: Pick<Deps, 'copy' | 'config' | 'counting' | 'leases' | 'threads'>;
-  readonly #prints = new SharedPrints<Uint8Array<ArrayBuffer>>();
-
-  constructor(deps: Pick<Deps, 'copy' | 'config' | 'counting' | 'leases' | 'threads'>) {
-    this.#deps = deps;
-  }
-
+export function createPress(deps: PrintDeps) {
+  const prints = new SharedPrints<Uint8Array<ArrayBuffer>>();
   /** The report of an event now, as a PDF. @param gone aborted when the caller goes away @throws ApiError 429, 500 if too many are under way */
-  print(
-    definition: BallotDefinition,
-    size: PaperSize,
-    nowMs: number,
-    account: string,
-    gone: AbortSignal,
-  ): Promise<Uint8Array<ArrayBuffer>> {
+  return (definition: BallotDefinition, size: PaperSize, nowMs: number, account: string, gone: AbortSignal) => {
     const { event } = definition;
-    const { leases, threads } = this.#deps;
     // A caller may join a print of the same report that is under way: it is slightly older, and states its time.
     const key = `${event.id} ${paperOf(event)} ${size} ${statusAt(event, nowMs)}`;
-    return this.#prints.print(key, gone, async (signal) => {
-      const place = await leases.prints.take(account);
+    return prints.print(key, gone, async (signal) => {
+      const place = await deps.leases.prints.take(account);
       try {
-        const input = await this.#order(definition, size, nowMs);
+        const input = await orderOf(deps, definition, size, nowMs);
         const module = new URL('./print-order.ts', import.meta.url);
         const moved = input.results instanceof Uint8Array ? [input.results.buffer] : [];
-        const bytes = await threads.run({ module, input, moved, account, maxMs: MAX_PRINT_MS, gone: signal });
+        const bytes = await deps.threads.run({ module, input, moved, account, maxMs: MAX_PRINT_MS, gone: signal });
         return bytes as Uint8Array<ArrayBuffer>;
       } finally {
         place.end();
       }
     });
-  }
+  };
+}
 
-  async #order(definition: BallotDefinition, size: PaperSize, nowMs: number): Promise<PrintOrder> {
-    const { event } = definition;
-    const [results, { voters }, weighted] = await Promise.all([
-      this.#deps.counting.results(definition, 'organizer', nowMs),
-      readVoterFigures(this.#deps.copy, event.id),
-      hasOtherWeights(this.#deps.copy, event.id),
-    ]);
-    const groups = new Map(definition.groups.map(({ id, name }) => [id, name]));
-    const frame: PrintOrder['frame'] = {
-      event: {
-        ...pick(event, ['id', 'code', 'title', 'type', 'timeZone', 'language']),
-        status: statusAt(event, nowMs),
-        secrecy: secrecyOf(event),
-        rehearsal: event.rehearsalSince !== null,
-        openedAt: event.openedAt ?? event.startsAt,
-        closesAt: closeTime(event),
-      },
-      roll:
-        event.type === 'poll'
-          ? null
-          : {
-              approved: voters.approved,
-              voted: voters.voted,
-              approvedWeightMicro: BigInt(voters.approvedWeight),
-              votedWeightMicro: BigInt(voters.votedWeight),
-            },
-      unitWeights: !weighted,
-      issuer: { company: this.#deps.config.companyName, baseUrl: this.#deps.config.baseUrl },
-    };
-    const definitions = new Map(
-      definition.positions.map((own) => {
-        const groupName = own.groupId === null ? null : (groups.get(own.groupId) ?? null);
-        // Pass on only the withdrawn candidates: the results have all candidates, but not who has withdrawn.
-        const withdrawn = own.everCandidates.filter(({ status }) => status === 'withdrawn');
-        const bare = { ...own, candidates: [], everCandidates: withdrawn, allCandidates: [] };
-        return [own.id, { definition: bare, groupName }];
-      }),
-    );
-    return { frame, definitions, groups, results, size };
-  }
+async function orderOf(
+  { counting, copy, config }: PrintDeps,
+  definition: BallotDefinition,
+  size: PaperSize,
+  nowMs: number,
+): Promise<PrintOrder> {
+  const { event } = definition;
+  const [results, { voters }, weighted] = await Promise.all([
+    counting.results(definition, 'organizer', nowMs),
+    readVoterFigures(copy, event.id),
+    hasOtherWeights(copy, event.id),
+  ]);
+  const groups = new Map(definition.groups.map(({ id, name }) => [id, name]));
+  const frame: PrintOrder['frame'] = {
+    event: {
+      ...pick(event, ['id', 'code', 'title', 'type', 'timeZone', 'language']),
+      status: statusAt(event, nowMs),
+      secrecy: secrecyOf(event),
+      rehearsal: event.rehearsalSince !== null,
+      openedAt: event.openedAt ?? event.startsAt,
+      closesAt: closeTime(event),
+    },
+    roll:
+      event.type === 'poll'
+        ? null
+        : {
+            approved: voters.approved,
+            voted: voters.voted,
+            approvedWeightMicro: BigInt(voters.approvedWeight),
+            votedWeightMicro: BigInt(voters.votedWeight),
+          },
+    unitWeights: !weighted,
+    issuer: { company: config.companyName, baseUrl: config.baseUrl },
+  };
+  const definitions = new Map(
+    definition.positions.map((own) => {
+      const groupName = own.groupId === null ? null : (groups.get(own.groupId) ?? null);
+      // Pass on only the withdrawn candidates: the results have all candidates, but not who has withdrawn.
+      const withdrawn = own.everCandidates.filter(({ status }) => status === 'withdrawn');
+      const bare = { ...own, candidates: [], everCandidates: withdrawn, allCandidates: [] };
+      return [own.id, { definition: bare, groupName }];
+    }),
+  );
+  return { frame, definitions, groups, results, size };
 }

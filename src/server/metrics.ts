@@ -53,14 +53,6 @@ export interface Readings {
   readonly witnessLagSeconds: ReadonlyMap<string, number>;
 }
 
-interface Metrics {
-  readonly registry: Registry;
-  observe(request: ObservedRequest): void;
-  held(hold: Pick<Hold, 'ms' | 'route'>): void;
-  /** Counts an alarm. */
-  alarm(name: string): void;
-}
-
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 /** Prefix of every metric's name, so that a query finds only this service's metrics. */
 const PREFIX = 'voting_';
@@ -92,7 +84,7 @@ const LABELLED: readonly (readonly [name: string, help: string, label: string, N
   ];
 
 /** The metrics of this process (completions 9.5). @param read reads the figures for a scrape */
-export function createMetrics(read: () => Promise<Readings>, version: string): Metrics {
+export function createMetrics(read: () => Promise<Readings>, version: string) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: PREFIX });
   const registers = [registry];
@@ -169,27 +161,18 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
   };
   return {
     registry,
-    observe(request) {
+    observe(request: ObservedRequest): void {
       seriesOf(request).observe(request.ms / 1_000);
       const { code, reason } = request;
       if (code !== undefined) refusals.inc({ code, reason: typeof reason === 'string' ? reason : '' });
     },
-    held: ({ route, ms }) => holds.observe({ route }, ms / 1_000),
-    alarm: (alarm) => alarms.inc({ alarm }),
+    held: ({ route, ms }: Pick<Hold, 'ms' | 'route'>): void => holds.observe({ route }, ms / 1_000),
+    alarm: (alarm: string): void => alarms.inc({ alarm }),
   };
 }
 
-interface MetricsServer {
-  readonly port: number;
-  stop(): Promise<void>;
-}
-
 /** Serves metrics as Prometheus text, on a port of their own that the public never sees. @throws StartRefused */
-export async function serveMetrics(
-  port: number,
-  host: string,
-  render: () => Promise<{ text: string; type: string }>,
-): Promise<MetricsServer> {
+export async function serveMetrics(port: number, host: string, render: () => Promise<{ text: string; type: string }>) {
   const server = createServer((request, response) => {
     if (request.url !== '/metrics') {
       response.writeHead(404).end('metrics are at /metrics\n');
@@ -208,7 +191,7 @@ export async function serveMetrics(
   );
   return {
     port: (server.address() as AddressInfo).port,
-    async stop() {
+    async stop(): Promise<void> {
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },

@@ -89,19 +89,11 @@ type VoterFilter = Pick<z.output<typeof listVotersQuery>, 'search' | 'status' | 
 /** Rows that a filtered page reads at most, so that its cost does not grow with the roll. */
 const LOOKED_AT = 1_000;
 
-interface VoterPage {
-  readonly voters: readonly Voter[];
-  /** The ID after which the next page begins; null on the last page. */
-  readonly after: string | null;
-}
-
-/** A page of voters, oldest first. A filtered page may have fewer than `limit` voters and still a next page. */
-export async function listVoters(
-  executor: Executor,
-  eventId: string,
-  filter: VoterFilter,
-  limit: number,
-): Promise<VoterPage> {
+/**
+ * A page of voters, oldest first. A filtered page may have fewer than `limit` voters and still a next page.
+ * @returns also the ID after which the next page begins; null on the last page
+ */
+export async function listVoters(executor: Executor, eventId: string, filter: VoterFilter, limit: number) {
   const listed = onRoll(eventId, filter.after === undefined ? undefined : gt(voters.id, filter.after));
   const isShown = sql`(${vote} = 'shown' OR (${vote} = 'waits' AND NOT ${keepsBack(eventId)}))`;
   const shownStatus = sql`(CASE WHEN voters.approved_by_key AND ${keepsBack(eventId)} AND ${vote} IS DISTINCT FROM 'shown'

@@ -12,7 +12,7 @@ import {
 } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { holdsText } from '#src/database/search.ts';
-import type { TaggedRows } from '#src/database/tagged-rows.ts';
+import { type TaggedRows, taggedRows } from '#src/database/tagged-rows.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -402,20 +402,7 @@ export async function countRollChanges(
   await noteInEvent(tx, secrets, event, { identityChanges, rollChanges: event.rollChanges + roll });
 }
 
-export const taggedEvents: TaggedRows = {
-  name: 'rows of events',
-  table: 'voting_events',
-  async read(db, after, limit) {
-    const { id } = votingEvents;
-    const rows = await db
-      .select()
-      .from(votingEvents)
-      .where(and(gt(id, after), isNull(votingEvents.deletedAt)))
-      .orderBy(asc(id))
-      .limit(limit);
-    return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfEvent(row) }));
-  },
-};
+export const taggedEvents = taggedRows('rows of events', votingEvents, rowOfEvent, isNull(votingEvents.deletedAt));
 
 export const taggedInvites: TaggedRows = {
   name: 'invites',
