@@ -143,13 +143,7 @@ export async function serveWithMany(config: Config, prepared: Prepared, say: (li
   };
   await Promise.all(Array.from({ length: config.webConcurrency }, (_, place) => start(place)));
   const all = new AggregatorRegistry();
-  const metrics =
-    config.metricsPort === undefined
-      ? undefined
-      : await serveMetrics(config.metricsPort, config.host, async () => ({
-          text: await all.clusterMetrics(),
-          type: all.contentType,
-        }));
+  const metrics = await serveMetrics(config, all.contentType, () => all.clusterMetrics());
   return {
     port,
     replaced: replaced.promise,

@@ -1,5 +1,4 @@
 import { runSandbox } from '#sandbox/run-sandbox.ts';
-import type { Sandbox } from '#sandbox/start-sandbox.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { type Config, ConfigError, listUnknownSettings } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
@@ -38,47 +37,45 @@ function plainReason(fault: unknown): string | undefined {
   return reason === undefined ? undefined : `Cannot start: the database cannot be used: ${reason}. Check DATABASE_URL.`;
 }
 
+/** @returns also what was begun beside the service: the sandbox and the embedded database. If the start fails, both are stopped. */
 async function start(given: Config) {
   await readAssets();
   for (const line of listUnknownSettings()) say(`Note: ${line}. See .env.example.`);
   const embedded = given.databaseUrl === undefined;
   if (embedded) say('Starting the embedded database …');
+  await using begun = new AsyncDisposableStack();
   const database = embedded ? await startEmbeddedDatabase({ dataDir: given.dataDir }) : undefined;
-  let sandbox: Sandbox | undefined;
-  try {
-    const url = given.databaseUrl ?? database?.url ?? '';
-    const { config, warnings } = await prepareStart(withSecretKey(given), url, () => systemClock.now(), say);
-    // With the embedded database, omit the warnings, because the user cannot fix their causes.
-    if (!embedded) for (const { detail, cure } of warnings) say(`Note: ${detail}. ${cure}`.trim());
-    let address: string | undefined;
-    if (embedded && !config.production) {
-      sandbox = await runSandbox({
-        dataDir: config.dataDir,
-        port: config.port === 0 ? 0 : config.port + 1,
-        production: config.production,
-        now: () => systemClock.now(),
-        serviceAddress: () => address,
-      });
-    }
-    const deps = createDeps(config, url, createLog(config.logLevel), sandbox?.url);
-    const alone = config.webConcurrency === 1;
-    const service = alone
-      ? await startService(deps, url)
-      : await serveWithMany(config, { databaseUrl: url, sandboxUrl: sandbox?.url }, say);
-    address = `http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`;
-    const processes = alone ? '' : ` with ${config.webConcurrency} processes`;
-    say(`Listening on ${address}${processes}`);
-    const seal = (eventId: string): Promise<unknown> => sequenceLog(sealDeps(deps), eventId, 1);
-    if (embedded) await showDemo(deps, address, sandbox !== undefined, seal, say);
-    // With several processes, this one only supervises the others.
-    if (!alone) await closeDeps(deps);
-    // `isTrial`: Ctrl-C stops the service at once, because on a developer's machine no proxy has to notice the stop first.
-    return { service, sandbox, database, isTrial: embedded && !config.production };
-  } catch (fault) {
-    await sandbox?.stop();
-    await database?.stop();
-    throw fault;
-  }
+  begun.defer(async () => database?.stop());
+  const url = given.databaseUrl ?? database?.url ?? '';
+  const { config, warnings } = await prepareStart(withSecretKey(given), url, () => systemClock.now(), say);
+  // With the embedded database, omit the warnings, because the user cannot fix their causes.
+  if (!embedded) for (const { detail, cure } of warnings) say(`Note: ${detail}. ${cure}`.trim());
+  let address: string | undefined;
+  const sandbox =
+    embedded && !config.production
+      ? await runSandbox({
+          dataDir: config.dataDir,
+          port: config.port === 0 ? 0 : config.port + 1,
+          production: config.production,
+          now: () => systemClock.now(),
+          serviceAddress: () => address,
+        })
+      : undefined;
+  begun.defer(async () => sandbox?.stop());
+  const deps = createDeps(config, url, createLog(config.logLevel), sandbox?.url);
+  const alone = config.webConcurrency === 1;
+  const service = alone
+    ? await startService(deps, url)
+    : await serveWithMany(config, { databaseUrl: url, sandboxUrl: sandbox?.url }, say);
+  address = `http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`;
+  const processes = alone ? '' : ` with ${config.webConcurrency} processes`;
+  say(`Listening on ${address}${processes}`);
+  const seal = (eventId: string): Promise<unknown> => sequenceLog(sealDeps(deps), eventId, 1);
+  if (embedded) await showDemo(deps, address, sandbox !== undefined, seal, say);
+  // With several processes, this one only supervises the others.
+  if (!alone) await closeDeps(deps);
+  // `isTrial`: Ctrl-C stops the service at once, because on a developer's machine no proxy has to notice the stop first.
+  return { service, beside: begun.move(), isTrial: embedded && !config.production };
 }
 
 /** Runs until asked to stop or replaced by another build. Exit status 0 after a clean stop, otherwise 1. */
@@ -87,14 +84,13 @@ export async function runMain(read: () => Config): Promise<void> {
     // Listen for signals before the start: a stop during the start then waits for its end and shuts down cleanly.
     const asked = Promise.withResolvers<'SIGTERM' | 'SIGINT'>();
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => asked.resolve(signal));
-    const { service, sandbox, database, isTrial } = await start(read());
+    const { service, beside, isTrial } = await start(read());
     const why = await Promise.race([asked.promise, service.replaced]);
     const isAsked = why === 'SIGTERM' || why === 'SIGINT';
     if (!isAsked) process.stderr.write(`Stopping: ${why}\n`);
     endInTime(TIME_LIMITS.stopMs);
     await service.stop(isTrial && why === 'SIGINT' ? 0 : TIME_LIMITS.drainMs);
-    await sandbox?.stop();
-    await database?.stop();
+    await beside.disposeAsync();
     process.exit(isAsked ? 0 : 1);
   } catch (fault) {
     const reason = plainReason(fault);

@@ -320,14 +320,10 @@ export async function startService(
     await Promise.all([heartbeat.stop(), closeDeps(deps)]);
     throw fault;
   };
-  const { metricsPort } = deps.config;
-  const metricsServer =
-    metricsPort === undefined || cluster.isWorker
-      ? undefined
-      : await serveMetrics(metricsPort, deps.config.host, async () => ({
-          text: await metrics.registry.metrics(),
-          type: metrics.registry.contentType,
-        })).catch(giveUp);
+  const { registry } = metrics;
+  const metricsServer = cluster.isWorker
+    ? undefined
+    : await serveMetrics(deps.config, registry.contentType, () => registry.metrics()).catch(giveUp);
   const reusePort = sharesPortInKernel(deps.config.port);
   // With several processes, the first process checks the port before it forks the others.
   if (reusePort && !cluster.isWorker) await requireFreePort(deps.config).catch(giveUp);
@@ -351,7 +347,7 @@ export async function startService(
   if (deps.config.worker) await work.start();
   if (cluster.isWorker) {
     // With several processes, the first serves the metrics of all: prom-client listens for its requests once an aggregator exists.
-    AggregatorRegistry.setRegistries(metrics.registry);
+    AggregatorRegistry.setRegistries(registry);
     new AggregatorRegistry();
   }
   const tasks: readonly [number, string, () => Promise<unknown>][] = [

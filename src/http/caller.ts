@@ -33,11 +33,6 @@ export const isKeyless = ({ keyId }: Caller): boolean => keyId === '';
 const ROLES = ['viewer', 'editor', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** A target (see `findTarget`) in which the caller has a role, such as an event. */
-interface RoleHolder {
-  readonly role: Role;
-}
-
 /** Editor for changes, viewer for reads. Voting is a change; what an observe key may call counts as a read. */
 export function roleFor(scope: Scope | readonly Scope[] | 'any' | 'none', method: string): Role {
   const scopes = [scope].flat();
@@ -45,13 +40,9 @@ export function roleFor(scope: Scope | readonly Scope[] | 'any' | 'none', method
   return scopes.includes('vote') && !scopes.includes('observe') && method !== 'GET' ? 'editor' : 'viewer';
 }
 
-function holdsRole(target: unknown): target is RoleHolder {
-  if (typeof target !== 'object' || target === null) return false;
-  return ROLES.some((role) => role === Reflect.get(target, 'role'));
-}
-
-/** Checks the caller's role in a target; a target without a role passes. @throws ApiError 403, reason `role` (completions 2.5) */
+/** Checks the caller's role in a target (see `findTarget`); a target without a role passes. @throws ApiError 403, reason `role` (completions 2.5) */
 export function requireRole(needed: Role, target: unknown): void {
-  if (!holdsRole(target) || ROLES.indexOf(target.role) >= ROLES.indexOf(needed)) return;
-  throw refuse('role', { role: target.role, required: needed });
+  const role = ROLES.find((one) => one === Reflect.get(Object(target), 'role'));
+  if (role === undefined || ROLES.indexOf(role) >= ROLES.indexOf(needed)) return;
+  throw refuse('role', { role, required: needed });
 }

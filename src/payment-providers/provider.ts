@@ -371,13 +371,10 @@ export function isLiveKey(secretKey: string): boolean {
   return /^[a-z]{2}_(?:org_)?live_/.test(secretKey);
 }
 
-interface ExpectedPayment {
+interface ExpectedPayment extends Pick<ProviderPayment, 'amountMinor' | 'currency' | 'livemode'> {
   readonly attemptId: string;
   /** All references ever made for the attempt. */
   readonly references: readonly string[];
-  readonly amountMinor: number;
-  readonly currency: string;
-  readonly livemode: boolean;
 }
 
 export type PaymentMismatch = 'reference' | 'attempt' | 'amount' | 'currency' | 'livemode';

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Config } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
 import type { ObservedRequest } from '#src/http/errors.ts';
 import type { Hold } from '#src/http/loop-watch.ts';
@@ -171,15 +172,20 @@ export function createMetrics(read: () => Promise<Readings>, version: string) {
   };
 }
 
-/** Serves metrics as Prometheus text, on a port of their own that the public never sees. @throws StartRefused */
-export async function serveMetrics(port: number, host: string, render: () => Promise<{ text: string; type: string }>) {
+/** Serves metrics as Prometheus text, on a port of their own that the public never sees. @returns undefined without one @throws StartRefused */
+export async function serveMetrics(
+  { metricsPort: port, host }: Pick<Config, 'metricsPort' | 'host'>,
+  type: string,
+  render: () => Promise<string>,
+) {
+  if (port === undefined) return undefined;
   const server = createServer((request, response) => {
     if (request.url !== '/metrics') {
       response.writeHead(404).end('metrics are at /metrics\n');
       return;
     }
     render().then(
-      ({ text, type }) => response.writeHead(200, { 'content-type': type }).end(text),
+      (text) => response.writeHead(200, { 'content-type': type }).end(text),
       () => response.writeHead(503).end('the figures cannot be read now\n'),
     );
   });

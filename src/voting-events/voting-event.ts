@@ -267,12 +267,6 @@ interface Counted {
   readonly ballots?: number;
 }
 
-const roundOf = ({ rehearsalNumber, closedAt }: VotingEvent, ballots: number | null) => ({
-  round: rehearsalNumber,
-  closed: closedAt !== null,
-  ballots,
-});
-
 /** The organizer's settings of an event, grouped as in the API. */
 export const settingsOf = (event: VotingEvent) => ({
   voter: {
@@ -308,7 +302,10 @@ export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = 
     results: { visibility: event.resultsVisibility, publishedAt: publishedTime(event, nowMs) },
     missing: status === 'draft' || status === 'scheduled' ? [...event.missing] : null,
     missedStartAt: missedAt ?? event.missedStartAt,
-    rehearsal: status === 'rehearsal' ? roundOf(event, counted.ballots ?? null) : null,
+    rehearsal:
+      status === 'rehearsal'
+        ? { round: event.rehearsalNumber, closed: event.closedAt !== null, ballots: counted.ballots ?? null }
+        : null,
     disputed: event.alarm !== null,
     secrecy: secrecyOf(event),
     disclosure: disclosureOf(event, counted.waiting ?? false),

@@ -5,14 +5,6 @@ import type { EventResults } from '../event-results.ts';
 import { decimalToScaled } from './exact-figures.ts';
 import type { ReportWords } from './report-words.ts';
 
-/** Voters by head and by weight (in millionths), as of the report. */
-interface ReportRoll {
-  readonly approved: number;
-  readonly voted: number;
-  readonly approvedWeightMicro: bigint;
-  readonly votedWeightMicro: bigint;
-}
-
 /** How many voters of a group voted; a null name means all other voters. */
 export interface GroupTurnout {
   readonly name: string | null;
@@ -39,8 +31,13 @@ export interface ReportInput extends Pick<EventResults, 'final' | 'disputed' | '
   readonly ballots: number;
   /** Ballots left after payments were reversed since the final result; null without such a reversal. */
   readonly ballotsAfterReversals: number | null;
-  /** Null where there is no roll (polls). */
-  readonly roll: ReportRoll | null;
+  /** Voters by head and by weight (in millionths), as of the report; null where there is no roll (polls). */
+  readonly roll: {
+    readonly approved: number;
+    readonly voted: number;
+    readonly approvedWeightMicro: bigint;
+    readonly votedWeightMicro: bigint;
+  } | null;
   /** Empty until the result is final. */
   readonly groups: readonly GroupTurnout[];
   /** Whether every voter weighs 1: then figures are numbers of ballots, and can be given as shares of them. */

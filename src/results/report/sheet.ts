@@ -154,15 +154,14 @@ export class Sheet {
       .stroke();
   }
 
-  /** Draws lines in a box without breaking pages. @returns the height */
-  box(lines: readonly string[], x: number, y: number, width: number, style: TextStyle, align: Align = 'left'): number {
+  /** Draws lines in a box without breaking pages. */
+  box(lines: readonly string[], x: number, y: number, width: number, style: TextStyle, align: Align = 'left'): void {
     const step = lineHeight(style);
     lines.forEach((line, index) => {
       const spare = width - this.text.width(line, style);
       const shift = align === 'right' ? spare : align === 'center' ? spare / 2 : 0;
       this.text.draw(line, x + shift, y + index * step, style);
     });
-    return lines.length * step;
   }
 
   /** Draws a paragraph over the whole width, on as many pages as it needs. */
