@@ -53,34 +53,34 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2020,
-  'payment-providers': 2045,
-  database: 2283,
-  'embedded-postgres': 902,
-  http: 4174,
-  server: 1024,
-  reference: 2836,
+  platform: 2021,
+  'payment-providers': 2035,
+  database: 2261,
+  'embedded-postgres': 850,
+  http: 4154,
+  server: 1013,
+  reference: 2767,
   jobs: 583,
-  mail: 563,
-  accounts: 925,
-  webhooks: 2454,
-  'voting-events': 4973,
-  'ballot-definition': 3659,
-  voters: 5439,
-  payments: 4020,
+  mail: 559,
+  accounts: 914,
+  webhooks: 2450,
+  'voting-events': 4956,
+  'ballot-definition': 3657,
+  voters: 5413,
+  payments: 4008,
   credits: 701,
-  ballots: 3179,
-  'ballot-log': 4549,
+  ballots: 3176,
+  'ballot-log': 4542,
   'service-log': 638,
-  tally: 2534,
-  results: 6315,
-  letters: 995,
-  console: 1145,
-  demo: 442,
-  commands: 4216,
+  tally: 2527,
+  results: 6301,
+  letters: 975,
+  console: 1142,
+  demo: 435,
+  commands: 4211,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_823;
+const LINES_OF_ALL = 64_469;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 
