@@ -77,13 +77,14 @@ async function copyEvent(
   // A job is still copying voters into the source event: a copy made now would lack the rest.
   if (withVoters && (source.copyDone ?? 0) < (source.copyTotal ?? 0))
     throw refuse('not_ready', { missing: [COPY_RUNNING] });
-  const { voter: shownVoter, results, ...shown } = viewEvent(source, source.lockedAt);
+  const { voter: shownVoter, ...shown } = viewEvent(source, source.lockedAt);
   const { pollIdentity: _derived, ...voter } = shownVoter;
   const shared: Parameters<typeof createEvent>[3] = {
     ...pick(shown, SHARED),
     title,
     voter,
-    results: { visibility: results.visibility },
+    // What results show in a rehearsal is not what the event will show.
+    results: { visibility: source.rehearsalVisibility ?? source.resultsVisibility },
   };
   return createEvent(tx, deps, caller, shared, async (made) => {
     const withPrices = await keepsPrices(tx, deps, { caller }, source);

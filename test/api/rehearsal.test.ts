@@ -137,7 +137,7 @@ describe('the rehearsal of an election', () => {
     expect((await reader.get('checkpoint')).body).toContain(`/${event.id}\n`);
   });
 
-  test('leaves those who registered in it out of a copy, and takes the organizer’s along', async () => {
+  test('leaves those who registered in it, and what its results show, out of a copy, and takes the organizer’s along', async () => {
     const event = await create({ voter: { selfRegistration: true }, candidate: { selfRegistration: true } });
     const [own, played] = [address('own'), address('played')];
     await addVoter(event, own);
@@ -148,7 +148,9 @@ describe('the rehearsal of an election', () => {
     const approved = { status: 'approved' };
     await of(event).change(`/voters/${id}`, approved);
     await of(event).change(`/candidates/${candidate.id}`, approved);
+    await of(event).change('', { results: { visibility: 'live' } });
     const copy = await of(event).make('/copy', { title: 'Next year', withVoters: true });
+    expect(copy.results).toMatchObject({ visibility: 'hidden' });
     const names = async (what: string): Promise<string[]> =>
       (await of({ ...event, id: copy.id }).show(what)).map(({ name }: { name: string }) => name);
     await untilTrue(async () => (await names('/voters')).length > 0);
