@@ -81,7 +81,7 @@ export const SHIFTED_TIME: readonly string[] = [
 
 /** Without the schema number, which every connection asks for first. */
 const TABLES = `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-  WHERE schemaname = 'public' AND tablename <> 'schema_number'`;
+  WHERE schemaname = 'public' AND tablename NOT IN ('schema_number', 'service_identity')`;
 
 const TRUNCATE_EVERY = 50;
 

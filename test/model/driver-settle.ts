@@ -30,7 +30,7 @@ const DUE = `
         OR (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) >= CASE WHEN ${FINAL} THEN 1 WHEN ${SEALED_ONCE} THEN NULL ELSE ${LEAST_WHILE_OPEN} END
         OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL
           AND EXISTS (SELECT 1 FROM sealed_ballots(e.id) b WHERE b.code_tag = v.code_tag)))) AS logs,
-    EXISTS (SELECT 1 FROM voting_events e, t WHERE (e.starts_at IS NOT NULL OR e.ends_at IS NOT NULL)
+    EXISTS (SELECT 1 FROM voting_events e, t WHERE (e.starts_at IS NOT NULL OR e.ends_at IS NOT NULL) AND e.rehearsal_since IS NULL
       AND event_status(${lifeOf('e')}, t.at) IN ('open', 'closed') AND e.announced_status IS DISTINCT FROM event_status(${lifeOf('e')}, t.at)) AS announcements,
     EXISTS (SELECT 1 FROM payment_attempts a, t WHERE a.check_at <= t.at) AS payments,
     EXISTS (SELECT 1 FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id, t

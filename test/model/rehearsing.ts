@@ -1,22 +1,17 @@
 /** A rehearsal (completions 10.5): rounds in which everything is done as in earnest, and nothing of it is left. */
 import { conflict, type Expected, ok } from './answer.ts';
 import type { Model } from './model.ts';
-import { type Event, eventBody, isReady, type Rehearsal, statusOf } from './state.ts';
+import { type Event, eventBody, isReady, statusOf } from './state.ts';
 
-/** The ballots of a round go with it; voters keep their keys until the rehearsal ends. */
-function wipeRound(event: Event): void {
+/** What came about in a round goes with it: ballots, voter keys, stored answers. */
+function wipeRound(model: Model, event: Event): void {
   Object.assign(event, { pendings: [], ballots: [], everCast: false, steps: [0], looseRoll: false });
   event.wrongKeys.splice(0);
   event.voters = event.voters.filter(({ source }) => source !== 'poll');
-  for (const voter of event.voters) Object.assign(voter, { hasVoted: false, usedKey: false, perhapsUsed: true });
-}
-function end(model: Model, event: Event, { before }: Rehearsal): void {
-  wipeRound(event);
   for (const voter of event.voters) {
     voter.dropped = [...(voter.dropped ?? []), ...voter.keys];
-    Object.assign(voter, { keys: [], perhapsUsed: false, printed: false });
+    Object.assign(voter, { keys: [], hasVoted: false, usedKey: false, perhapsUsed: false, printed: false });
   }
-  Object.assign(event, before, { rehearsal: null });
   for (const [name, stored] of model.stored) if (stored.fingerprint.includes(event.id)) model.stored.delete(name);
 }
 
@@ -36,8 +31,7 @@ export function rehearse(model: Model, event: Event, now: number, wanted: unknow
     : { ...before, ...opened, rehearsal: null };
   const ballots = wanted === 'closed' ? event.ballots : [];
   const done = ok(200, eventBody({ ...event, ...state, ballots }, now), () => {
-    if (rehearsal !== null && !goesOn) end(model, event, rehearsal);
-    else if (rehearsal !== null && wanted === 'rehearsal') wipeRound(event);
+    if (rehearsal !== null && wanted !== 'closed') wipeRound(model, event);
     Object.assign(event, state);
   });
   // Opened once and taken back: whether that may be rehearsed is left open.

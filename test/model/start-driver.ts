@@ -12,6 +12,7 @@ import type { Deps } from '#src/deps.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
+import { markPlaces } from '#test/harness/test-service.ts';
 import type { Driver, DriverAnswer, DriverRequest, StartDriver } from './driver.ts';
 import { findBrokenInvariants, recountEvent, verifyFromOutside } from './driver-checks.ts';
 import { DriverDatabase } from './driver-database.ts';
@@ -72,6 +73,7 @@ class RunningDriver implements Driver {
     await payments.start();
     driver = new RunningDriver(kind === 'processes' ? startProcess : startWithin, database, payments, folder);
     await driver.#startServices();
+    await markPlaces(database.url, driver.#deps.config);
     return driver;
   }
 
@@ -82,6 +84,8 @@ class RunningDriver implements Driver {
       // Derived from the secret key it would change with it, and with it whom observers believe: operators are told to set it.
       LOG_SIGNING_KEY: this.#logKey,
       DATA_DIR: this.#folder,
+      // As in production: what tends the keys of elections looks at files.
+      BALLOT_KEYS_DIR: path.join(this.#folder, 'ballot-keys'),
       PLANS_FILE: path.join(this.#folder, 'plans.json'),
       PORT: '0',
       HOST: '127.0.0.1',
