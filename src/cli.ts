@@ -11,7 +11,6 @@ import {
 } from '#src/commands/operation.ts';
 import { addOrganizerCommands } from '#src/commands/organizer-commands.ts';
 import { addPaymentBusinessCommands } from '#src/commands/payment-businesses.ts';
-import { print } from '#src/commands/print.ts';
 import { addSecretCommands } from '#src/commands/secrets.ts';
 import { addLogCommands } from '#src/commands/verify-log.ts';
 import { addVoterCommands } from '#src/commands/voters.ts';
@@ -52,7 +51,8 @@ const program = new Command('cli')
   .showHelpAfterError('(--help shows the options and an example)')
   .exitOverride();
 
-const show = async (answer: Promise<Answer>): Promise<void> => print(await answer, isJson());
+const show = (answer: Promise<Answer>): Promise<void> =>
+  answer.then(async (given) => (await import('#src/commands/print.ts')).print(given, isJson()));
 
 const cli: Cli = {
   program,

@@ -287,11 +287,8 @@ export function listUnknownSettings(environment: Environment = process.env): str
 }
 
 /** The keys of a payment business to connect, as far as they are set. */
-export function readPaymentCredentials(environment: Environment = process.env): {
-  secretKey?: string;
-  webhookSecret?: string;
-} {
-  const { PAYMENT_SECRET_KEY: secretKey, PAYMENT_WEBHOOK_SECRET: webhookSecret } = withoutEmpty(environment);
+export function readPaymentCredentials(): { secretKey?: string; webhookSecret?: string } {
+  const { PAYMENT_SECRET_KEY: secretKey, PAYMENT_WEBHOOK_SECRET: webhookSecret } = withoutEmpty(process.env);
   return {
     ...(secretKey === undefined ? {} : { secretKey }),
     ...(webhookSecret === undefined ? {} : { webhookSecret }),

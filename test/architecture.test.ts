@@ -53,34 +53,34 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2021,
-  'payment-providers': 2035,
-  database: 2261,
+  platform: 2017,
+  'payment-providers': 2029,
+  database: 2251,
   'embedded-postgres': 850,
   http: 4154,
   server: 1013,
   reference: 2767,
   jobs: 583,
-  mail: 559,
-  accounts: 914,
+  mail: 557,
+  accounts: 909,
   webhooks: 2450,
-  'voting-events': 4956,
-  'ballot-definition': 3657,
-  voters: 5413,
-  payments: 4008,
+  'voting-events': 4971,
+  'ballot-definition': 3647,
+  voters: 5405,
+  payments: 3998,
   credits: 701,
   ballots: 3176,
   'ballot-log': 4542,
   'service-log': 638,
   tally: 2527,
-  results: 6301,
+  results: 6296,
   letters: 975,
   console: 1142,
   demo: 435,
   commands: 4211,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_469;
+const LINES_OF_ALL = 64_421;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -16,14 +16,6 @@ interface NewApiKey {
   readonly expiresInDays: number | null;
 }
 
-export interface CreatedApiKey {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  /** The key itself, shown only once: the database stores its hash. */
-  readonly key: string;
-}
-
 /** Scopes of keys that organizers pass on to others. Each must be its key's only scope, so that a leaked key grants nothing else. */
 const STAND_ALONE: readonly Scope[] = ['vote', 'observe', 'log'];
 const OF_ONE_EVENT: readonly Scope[] = ['observe', 'log'];
@@ -38,12 +30,14 @@ export function checkScopes(scopes: readonly Scope[]): readonly Scope[] {
   return wanted.has('write') ? ['read', 'write'] : [...wanted];
 }
 
+export type CreatedApiKey = Awaited<ReturnType<typeof createApiKey>>;
+
 /** @throws ApiError `not_found` for an unknown account, `validation_error` for scopes that cannot be combined */
 export async function createApiKey(
   executor: Executor,
   deps: { readonly ids: Ids; readonly clock: Clock; readonly secrets: Secrets },
   input: NewApiKey,
-): Promise<CreatedApiKey> {
+) {
   const scopes = checkScopes(input.scopes);
   if (OF_ONE_EVENT.some((scope) => scopes.includes(scope)) !== (input.votingEventId !== null)) {
     throw invalidField('event', 'belongs to a key with the scope observe or log, and only there');
@@ -57,5 +51,6 @@ export async function createApiKey(
   const row = { id, accountId, hash: hashApiKey(key), scopes: [...scopes], votingEventId, expiresAt };
   const tag = tagOfRow(deps.secrets, rowOfApiKey(row));
   await insertApiKey(executor, { ...row, name, hint: hintOf(key), tag, createdAt: nowMs });
-  return { id, name: input.name, scopes, key };
+  // The key itself is shown only once: the database stores its hash.
+  return { id, name, scopes, key };
 }

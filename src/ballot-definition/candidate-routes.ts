@@ -3,14 +3,12 @@ import { atOneMoment } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
 import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
-import { answersBulkChange } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { noOtherMethod } from '#src/http/middleware.ts';
-import { operation } from '#src/http/operation.ts';
 import type { loadEvent, Organizer } from '#src/voting-events/access.ts';
-import { strangerIssues } from '#src/voting-events/guard-change.ts';
+import { bulkChange, strangerIssues } from '#src/voting-events/guard-change.ts';
 import {
   candidateView,
   changeCandidatesBody,
@@ -64,15 +62,7 @@ export const candidateRouter = (deps: Deps) =>
 
 function addBulkChange(router: Hono<Env>, deps: Deps, event: ReturnType<typeof loadEvent>): void {
   router.on(
-    ...operation('changeCandidates', 'POST /bulk', {
-      summary: 'Reject or delete up to 1,000 candidates, all or none',
-      scope: 'write',
-      description:
-        'What would be refused for one of them refuses them all. An unknown ID is named as `candidateIds[<index>]`. Rejected registrations free their place under the ceiling.',
-      answers: answersBulkChange('How many candidates were changed: those that were rejected before stay as they are.'),
-      refusals: ['event_has_ballots', 'results_final'],
-      example: { action: 'reject', candidateIds: [EXAMPLE.candidate] },
-    }),
+    ...bulkChange('changeCandidates', 'candidate', ['event_has_ballots', 'results_final']),
     event,
     takeIdempotencyKey(),
     body(changeCandidatesBody, async ({ event: { id } }: Organizer, { candidateIds = [] }) => {

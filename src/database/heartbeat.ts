@@ -6,20 +6,13 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { requireSchemaNumber, type SchemaNumber, SchemaRefused, whyNotServed } from './schema-number.ts';
 import { WriterClient } from './writer.ts';
 
-interface Beat {
-  /** The database's time, Unix ms. */
-  readonly databaseMs: number;
-  /** When the query was sent, by `monotonicMs`. */
-  readonly askedAt: number;
-  readonly answeredAt: number;
-}
-
 interface HeartbeatOptions {
   readonly url: string;
   readonly log: Log;
   /** Identifies this process among all processes of the database, 16 bytes. */
   readonly processId: Buffer;
-  readonly onBeat: (beat: Beat) => void;
+  /** `databaseMs`: the database's time, Unix ms. `askedAt`, `answeredAt`: when the query was sent and answered, by `monotonicMs`. */
+  readonly onBeat: (beat: Record<'databaseMs' | 'askedAt' | 'answeredAt', number>) => void;
   /** By channel, what to do with the payload of a notification of another process. */
   readonly onNotification: Readonly<Record<string, (payload: string) => void>>;
   /** Called on every new connection, because notifications may have been missed. */

@@ -12,11 +12,6 @@ export interface ProgramFolders {
 
 const DEBIAN = '/usr/lib/postgresql';
 
-function foldersOf({ named, path: searched }: ProgramFolders): string[] {
-  const debian = existsSync(DEBIAN) ? readdirSync(DEBIAN).map((version) => path.join(DEBIAN, version, 'bin')) : [];
-  return [...new Set([...(named === undefined ? [] : [named]), ...searched, ...debian])];
-}
-
 /** The major version that a program prints with `--version`; undefined if it does not exist or run. */
 function majorOf(program: string): number | undefined {
   if (!existsSync(program)) return undefined;
@@ -35,7 +30,9 @@ export type Programs = ReturnType<typeof findPrograms>;
  */
 export function findPrograms(folders: ProgramFolders, names: readonly string[], major: number, newer: boolean) {
   const [first = ''] = names;
-  const fitting = foldersOf(folders).flatMap((folder) => {
+  const named = folders.named === undefined ? [] : [folders.named];
+  const debian = existsSync(DEBIAN) ? readdirSync(DEBIAN).map((version) => path.join(DEBIAN, version, 'bin')) : [];
+  const fitting = [...new Set([...named, ...folders.path, ...debian])].flatMap((folder) => {
     const own = majorOf(path.join(folder, first));
     const fits = own !== undefined && (newer ? own >= major : own === major);
     return fits && names.every((name) => existsSync(path.join(folder, name))) ? [{ folder, major: own }] : [];

@@ -19,11 +19,9 @@ interface MailContent {
   readonly parts: readonly MailPart[];
 }
 
-const indented = (lines: string): string => lines.replaceAll(/^/gm, '    ');
-
 function textOf(part: MailPart): string {
   if (typeof part === 'string') return part;
-  return 'code' in part ? indented(part.code) : `${part.label}:\n${part.link}`;
+  return 'code' in part ? part.code.replaceAll(/^/gm, '    ') : `${part.label}:\n${part.link}`;
 }
 
 /** Inline styles, because many mail programs drop style sheets. */

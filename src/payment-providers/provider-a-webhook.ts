@@ -138,17 +138,11 @@ function readThin(body: Buffer): WebhookVerdict {
     return { kind: 'unreadable' };
   }
   const thin = thinSchema.safeParse(json);
-  return thin.success ? { kind: 'genuine', notice: thinNotice(thin.data) } : { kind: 'unreadable' };
-}
-
-function thinNotice({ id, type }: z.infer<typeof thinSchema>): WebhookNotice {
+  if (!thin.success) return { kind: 'unreadable' };
+  const { id: eventKey, type: eventType } = thin.data;
+  const topic = /\.account\b|\baccount\./.test(eventType) ? 'account' : 'other';
   const nothing = { attemptId: null, reference: null, checkoutSessionId: null, providerPaymentId: null };
-  return {
-    eventKey: id,
-    eventType: type,
-    topic: /\.account\b|\baccount\./.test(type) ? 'account' : 'other',
-    ...nothing,
-  };
+  return { kind: 'genuine', notice: { eventKey, eventType, topic, ...nothing } };
 }
 
 function readEvent(credentials: ProviderCredentials, event: unknown): WebhookVerdict {

@@ -2,7 +2,7 @@ import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { answerPlace, confirmationCodePlace, type EndReason, type PaymentAttempt } from './payment.ts';
-import type { Fulfilled, PaymentDeps } from './payment-deps.ts';
+import type { PaymentDeps } from './payment-deps.ts';
 import { moveAndRecord } from './record-payment.ts';
 import { giveBack } from './refund-payment.ts';
 
@@ -17,7 +17,11 @@ export async function givePaid(
   attempt: PaymentAttempt,
   mayPass: (refusal: ApiError) => boolean = () => false,
 ): Promise<PaymentAttempt> {
-  const fulfilled = await tryToFulfil(tx, deps, attempt);
+  const paidAtMs = attempt.paidAt ?? (await readNow(tx));
+  // In a savepoint, so that a refusal rolls a partial fulfilment back.
+  const fulfilled = await orRefusal(() =>
+    tx.transaction((inner) => deps.fulfilments[attempt.purpose].fulfil(inner, attempt, paidAtMs)),
+  );
   if (fulfilled instanceof ApiError) {
     return mayPass(fulfilled) ? attempt : cancelAndGiveBack(tx, deps, attempt, endReason(fulfilled));
   }
@@ -29,12 +33,6 @@ export async function givePaid(
     // Attention for a long wait ends with the wait; attention for a partial refund stays.
     attentionAt: attempt.partRefundedMinor > 0 ? attempt.attentionAt : null,
   });
-}
-
-/** Runs in a savepoint, so that a refusal rolls a partial fulfilment back. */
-async function tryToFulfil(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<Fulfilled | ApiError> {
-  const paidAtMs = attempt.paidAt ?? (await readNow(tx));
-  return orRefusal(() => tx.transaction((inner) => deps.fulfilments[attempt.purpose].fulfil(inner, attempt, paidAtMs)));
 }
 
 /** The refusal with which fulfilling a paid attempt would fail now; undefined if it would succeed. */

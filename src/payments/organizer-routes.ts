@@ -42,7 +42,7 @@ import {
   viewOrganizerAttempt,
 } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { readBackgrounds, readOrganizerPayment } from './read-payment.ts';
+import { findUpToDate, readBackgrounds } from './read-payment.ts';
 
 const COLUMNS = [
   ...(['id', 'votingEventId', 'purpose', 'status', 'endReason', 'provider', 'currency', 'amountMinor'] as const),
@@ -149,7 +149,11 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
       refusals: ['payment_unavailable'],
     }),
     event,
-    async (c) => answer(c, await readOrganizerPayment(payments, c.get('target').event.id, c.req.param('id'))),
+    async (c) => {
+      const attempt = await findUpToDate(payments, c.get('target').event.id, c.req.param('id'));
+      const backgroundOf = await readBackgrounds(payments.db, [attempt]);
+      return answer(c, ok(viewOrganizerAttempt(payments.secrets, attempt, backgroundOf(attempt))));
+    },
   );
   const inEvent = loadRow(deps, (db, votingEventId, id) => findAttempt(db, { votingEventId, id }));
   addChanges(router, payments, inEvent, OF_EVENT);

@@ -342,11 +342,6 @@ export const viewListedAttempt = (
   ...viewOrganizerPart(attempt, background),
 });
 
-function providerPart(page: CheckoutPage) {
-  if (!isProviderName(page.provider)) throw new Error('a page is of no provider that is known');
-  return { [page.provider]: providerKind(page.provider).pageView.parse(page) };
-}
-
 /** The body of a 402 (contract, "Payment-required body"). @param status only in answers to repeated calls */
 export function viewPaymentRequired(
   attempt: PaymentAttempt,
@@ -354,13 +349,14 @@ export function viewPaymentRequired(
   status?: AttemptStatus,
 ): z.output<typeof paymentRequiredView> {
   const { credits, pricingModel } = attempt.terms;
+  if (!isProviderName(page.provider)) throw new Error('a page is of no provider that is known');
   return {
     paymentRequired: true,
     paymentAttemptId: attempt.id,
     amount: amountInMainUnit(attempt.amountMinor, attempt.currency),
     currency: attempt.currency,
     provider: attempt.provider,
-    ...providerPart(page),
+    [page.provider]: providerKind(page.provider).pageView.parse(page),
     ...(credits === null ? {} : { credits }),
     ...(pricingModel === null ? {} : { pricingModel }),
     next: nextStep(attempt.id),

@@ -1,15 +1,16 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
+import { ok } from '#src/http/answer.ts';
 import { answersOne } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
 import { readStrangersBody } from '#src/http/read-body.ts';
 import { answer } from '#src/http/send.ts';
 import { loadPublicEvent } from '#src/voting-events/access.ts';
-import { attemptView } from './payment.ts';
+import { attemptView, viewAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { readPayment } from './read-payment.ts';
+import { findUpToDate } from './read-payment.ts';
 import { MAX_MESSAGE_BYTES, receiveProviderEvent } from './receive-provider-event.ts';
 
 /** Payments as a voting page sees them, and the route for the providers' messages (completions 7.2). */
@@ -26,7 +27,10 @@ export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env
       refusals: ['payment_unavailable'],
     }),
     event,
-    async (c) => answer(c, await readPayment(payments, c.get('target').event.id, c.req.param('id'))),
+    async (c) => {
+      const attempt = await findUpToDate(payments, c.get('target').event.id, c.req.param('id'));
+      return answer(c, ok(viewAttempt(payments.secrets, attempt)));
+    },
   );
   router.on(
     ...operation('receiveProviderEvent', 'POST /provider-webhooks/:provider/:businessId', {

@@ -1,24 +1,11 @@
 import type { Executor } from '#src/database/client.ts';
-import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError, orNotFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
-import { type AttemptBackground, type PaymentAttempt, viewAttempt, viewOrganizerAttempt } from './payment.ts';
+import type { AttemptBackground, PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { listRefunds } from './refund-payment.ts';
-
-/** Asks the provider first, at most every two seconds, while unpaid. @throws ApiError 404; 403 `payment_unavailable` */
-export async function readPayment(deps: PaymentDeps, votingEventId: string, id: string): Promise<Answer> {
-  return ok(viewAttempt(deps.secrets, await findUpToDate(deps, votingEventId, id)));
-}
-
-/** As `readPayment`, for the organizer. @throws ApiError `not_found`; 403 `payment_unavailable` */
-export async function readOrganizerPayment(deps: PaymentDeps, votingEventId: string, id: string): Promise<Answer> {
-  const attempt = await findUpToDate(deps, votingEventId, id);
-  const backgroundOf = await readBackgrounds(deps.db, [attempt]);
-  return ok(viewOrganizerAttempt(deps.secrets, attempt, backgroundOf(attempt)));
-}
 
 /** The live mode and the refunds of each of these attempts. */
 export async function readBackgrounds(
@@ -35,7 +22,8 @@ export async function readBackgrounds(
   });
 }
 
-async function findUpToDate(deps: PaymentDeps, votingEventId: string, id: string): Promise<PaymentAttempt> {
+/** Asks the provider first, at most every two seconds, while unpaid. @throws ApiError 404; 403 `payment_unavailable` */
+export async function findUpToDate(deps: PaymentDeps, votingEventId: string, id: string): Promise<PaymentAttempt> {
   const attempt = orNotFound(await findAttempt(deps.db, { votingEventId, id }));
   try {
     return await askProvider(deps, attempt, { isRead: true });

@@ -13,7 +13,8 @@ export function canonicalJson(value: unknown): string {
   if (typeof value === 'string') return canonicalText(value);
   if (Array.isArray(value)) return canonicalList(value);
   if (typeof value === 'object') {
-    if (!isPlain(value)) throw new TypeError('JSON has no objects of a class');
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) throw new TypeError('JSON has no objects of a class');
     return canonicalObject(value as Readonly<Record<string, unknown>>);
   }
   throw new TypeError(`JSON has no ${typeof value}`);
@@ -60,9 +61,4 @@ function canonicalObject(value: Readonly<Record<string, unknown>>): string {
     members += `${members === '' ? '' : ','}${canonicalText(name)}:${canonicalJson(value[name])}`;
   }
   return `{${members}}`;
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

@@ -119,19 +119,20 @@ export async function listVotes(
 ) {
   const weightsShown = await showsWeights(db, definition);
   const matches = matcherOf(filter);
-  const cursor = after === undefined ? undefined : parseKey(after);
+  // `<last leaf of the box when the listing began>/<place>/<index>`
+  const [begun, place, index] = after?.split('/') ?? [];
   const end =
-    cursor?.end ?? (secrecyOf(definition.event) === 'secret' ? WHOLE_BOX : await readBoxEnd(db, definition.event.id));
+    begun ?? (secrecyOf(definition.event) === 'secret' ? WHOLE_BOX : await readBoxEnd(db, definition.event.id));
   const found: PlacedVote[] = [];
-  let from = { end, place: cursor?.place, inclusive: true };
+  let from = { end, place, inclusive: true };
   for (let seen = 0; seen < MAX_BALLOTS; ) {
     const page = await readBallotPage(db, definition.event.id, from);
     const last = page.at(-1);
     if (last === undefined) return { votes: found.map(({ vote }) => vote), next: null };
     for (const ballot of page) {
       const votes = votesOf(secrets, definition, ballot, weightsShown, matches);
-      const isPartlySeen = ballot.place === cursor?.place;
-      found.push(...(isPartlySeen ? votes.filter(({ index }) => index > cursor.index) : votes));
+      const isPartlySeen = ballot.place === place;
+      found.push(...(isPartlySeen ? votes.filter((vote) => vote.index > Number(index)) : votes));
       if (found.length > limit) return cut(found, limit, end);
     }
     seen += page.length;
@@ -147,10 +148,4 @@ function cut(found: readonly PlacedVote[], limit: number, end: string) {
     votes: page.map(({ vote }) => vote),
     next: last === undefined ? null : `${end}/${last.place}/${last.index}`,
   };
-}
-
-/** `<last leaf of the box when the listing began>/<place>/<index>` */
-function parseKey(key: string): { end: string; place: string; index: number } {
-  const [end = '', place = '', index = ''] = key.split('/');
-  return { end, place, index: Number(index) };
 }

@@ -4,11 +4,10 @@ import { type Database, inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { csv, list, ok, queued } from '#src/http/answer.ts';
 import { change, changeInSteps, takeIdempotencyKey } from '#src/http/answer-once.ts';
-import { answersBulkChange, answersOne, answersPage, answersQueued, answersText } from '#src/http/answer-shapes.ts';
+import { answersOne, answersPage, answersQueued, answersText } from '#src/http/answer-shapes.ts';
 import { body, optionalBody } from '#src/http/body.ts';
 import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
-import { EXAMPLE } from '#src/http/example-values.ts';
 import { noOtherMethod } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer, costly } from '#src/http/send.ts';
@@ -16,7 +15,7 @@ import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { csvById } from '#src/platform/csv.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-events/access.ts';
-import { strangerIssues } from '#src/voting-events/guard-change.ts';
+import { bulkChange, strangerIssues } from '#src/voting-events/guard-change.ts';
 import { addCreateVoters, EXAMPLE_VOTERS, ROLL_REFUSALS } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
 import { importPart, importWhole, readRows } from './import-roll.ts';
@@ -136,15 +135,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
   );
   router.all('/import', noOtherMethod);
   router.on(
-    ...operation('changeVoters', 'POST /bulk', {
-      summary: 'Reject or delete up to 1,000 voters, all or none',
-      scope: 'write',
-      description:
-        'What would be refused for one of them refuses them all. An unknown ID is named as `voterIds[<index>]`. Rejected registrations free their place under the ceiling.',
-      answers: answersBulkChange('How many voters were changed: those that were rejected before stay as they are.'),
-      refusals: ['event_has_ballots', 'roll_closed'],
-      example: { action: 'reject', voterIds: [EXAMPLE.voter] },
-    }),
+    ...bulkChange('changeVoters', 'voter', ['event_has_ballots', 'roll_closed']),
     event,
     takeIdempotencyKey(),
     bulkBody,

@@ -1,5 +1,9 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Transaction } from '#src/database/client.ts';
+import { answersBulkChange } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { operation } from '#src/http/operation.ts';
+import type { RefusalCase } from '#src/http/refusals.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { type Issue, orNotFound, validationError } from '#src/platform/errors.ts';
 import type { Organizer } from './access.ts';
@@ -22,6 +26,17 @@ export async function guardChange(tx: Transaction, event: LockedEvent, action: L
 export function requireNoIssues(issues: readonly Issue[]): void {
   if (issues.length > 0) throw validationError(issues);
 }
+
+/** The operation that changes many rows of an event. */
+export const bulkChange = (operationId: string, kind: 'voter' | 'candidate', refusals: readonly RefusalCase[]) =>
+  operation(operationId, 'POST /bulk', {
+    summary: `Reject or delete up to 1,000 ${kind}s, all or none`,
+    scope: 'write',
+    description: `What would be refused for one of them refuses them all. An unknown ID is named as \`${kind}Ids[<index>]\`. Rejected registrations free their place under the ceiling.`,
+    answers: answersBulkChange(`How many ${kind}s were changed: those that were rejected before stay as they are.`),
+    refusals,
+    example: { action: 'reject', [`${kind}Ids`]: [EXAMPLE[kind]] },
+  });
 
 /** Changes the rows with these IDs, all or none. @returns how many it changed */
 export type BulkChange<Needs> = (
