@@ -95,8 +95,7 @@ test('nobody enters without the password, and no other user reads the data, the 
 test('a second start finds the data of the first', async () => {
   const { dataDir, service: first } = await startUsed('kept');
   await first.end();
-  const second = await start(dataDir);
-  expect(await recall(second.url)).toEqual(['kept']);
+  await expectKept(dataDir, 'kept');
 });
 
 test('when the service is killed its server ends as well, and the next start has everything that was committed', async () => {
@@ -104,8 +103,7 @@ test('when the service is killed its server ends as well, and the next start has
   const server = await requireServerPid(dataDir);
   await kill(killed.child);
   await eventually('the server has ended', async () => !(await alive(server)), 5_000);
-  const next = await start(dataDir);
-  expect(await recall(next.url)).toEqual(['committed']);
+  await expectKept(dataDir, 'committed');
 });
 
 test('a server that survived its killed service is ended by the next start, and nothing committed is lost', async () => {
@@ -118,8 +116,7 @@ test('a server that survived its killed service is ended by the next start, and 
   process.kill(await watcherOf(server), 'SIGKILL');
   await kill(killed.child);
   expect(await alive(server)).toBe(true);
-  const next = await start(dataDir);
-  expect(await recall(next.url)).toEqual(['committed']);
+  await expectKept(dataDir, 'committed');
   expect(await alive(server)).toBe(false);
 });
 
@@ -128,8 +125,7 @@ test('service and server killed together: the next start recovers everything tha
   killed.child.kill('SIGSTOP');
   process.kill(await requireServerPid(dataDir), 'SIGKILL');
   await kill(killed.child);
-  const next = await start(dataDir);
-  expect(await recall(next.url)).toEqual(['committed']);
+  await expectKept(dataDir, 'committed');
 });
 
 test('a first start that is killed half-way leaves nothing that stands in the way of the next', async () => {
