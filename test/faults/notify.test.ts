@@ -35,7 +35,7 @@ test('kill -9 in the middle of mails to many voters loses none and doubles at mo
   // More than one page of the roll.
   const roll = await createRoll(service, account, 620);
   const id = await notify(account, roll);
-  for (const share of [10, 60, 300]) {
+  for (const share of [10, 300]) {
     const pair = await Promise.all([work(), work()]);
     await untilTrue(() => mails.received.length >= share, 60_000);
     await pair[0].kill();
@@ -46,8 +46,8 @@ test('kill -9 in the middle of mails to many voters loses none and doubles at mo
   await work();
   expect(await ended(account, roll, id)).toMatchObject({ total: 620, sent: 620, failed: 0, skipped: 0 });
   expect(new Set(mails.taken.map(({ to }) => to)).size).toBe(620);
-  // Five at a time in each of six processes.
-  expect(mails.received.length).toBeLessThanOrEqual(620 + 6 * 5);
+  // Five at a time in each of four processes.
+  expect(mails.received.length).toBeLessThanOrEqual(620 + 4 * 5);
   for (const { email } of roll.voters) {
     const own = mails.received.filter(({ to }) => to === email);
     expect(new Set(own.map(({ messageId }) => messageId)).size).toBe(1);
