@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { watchRows } from '#test/harness/all-rows.ts';
 import { readContract } from '#test/harness/api-document.ts';
 import { fieldOf, figure, type Place, type Schema, Shapes } from '#test/harness/broken-bodies.ts';
 import { fill, type Names, type Staged, stageEvents } from '#test/harness/every-phase.ts';
@@ -106,6 +105,36 @@ const shuffle = <T>(some: readonly T[]): T[] =>
     .sort(([a], [b]) => a - b)
     .map(([, one]) => one);
 
+/** What is counted of requests, refused ones too, and what processes say of themselves. */
+const APART = ['rate_limits', 'request_traces', 'service_processes', 'job_runners', 'api_keys', 'voter_key_failures'];
+
+/** The tables with rows that were written or deleted since it was asked last: a row carries the number of its transaction. */
+async function watchRows() {
+  const { deps, query } = service;
+  const tables = await query<{ name: string }>(
+    `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL ($1)`,
+    [APART],
+  );
+  const figures = tables.map(
+    ({ name }) =>
+      `SELECT '${name}' AS name, count(*) || ' ' || coalesce(max(xmin::text::bigint), 0) AS rows FROM ${name}`,
+  );
+  // Named, so that it is planned once.
+  const statement = { name: 'watch_rows', text: figures.join(' UNION ALL ') };
+  let [until, known] = ['', new Map<string, string>()];
+  const look = async (): Promise<readonly string[]> => {
+    const [{ at }] = await query('SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS at');
+    // No transaction of the whole server has written since.
+    if (at === until) return [];
+    const { rows } = await deps.db.$client.query<{ name: string; rows: string }>(statement);
+    const changed = rows.filter((row) => known.get(row.name) !== row.rows).map(({ name }) => name);
+    [until, known] = [at, new Map(rows.map((row) => [row.name, row.rows]))];
+    return changed;
+  };
+  await look();
+  return look;
+}
+
 const { document } = await readContract(service.port);
 const shapes = new Shapes(document.components.schemas as Readonly<Record<string, Schema>>);
 const examples = (await listExamples(service))
@@ -114,7 +143,7 @@ const examples = (await listExamples(service))
   .map((one) => (one.name === 'importRoll' ? { ...one, body: { ...(one.body as object), mode: 'all' } } : one));
 const withBody = examples.filter(({ body, route }) => body !== undefined && route.scope !== 'none');
 const staged = await stageEvents(service);
-const changedRows = await watchRows(service);
+const changedRows = await watchRows();
 
 const eventOf = (name: string): Staged => {
   const found = staged.find((one) => one.name === name);

@@ -5,7 +5,6 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { FUNCTION_FILES, parseFunctions, readFunctionSources } from '#src/database/function-sources.ts';
 import { listPending, migrate } from '#src/database/migrate.ts';
 import { withClient } from '#test/harness/empty-database.ts';
-import { readFunctions } from '#test/harness/read-schema.ts';
 import { useDatabase } from '#test/harness/use.ts';
 
 const SOURCE = path.resolve(import.meta.dirname, '../../../src');
@@ -13,6 +12,18 @@ const SOURCE = path.resolve(import.meta.dirname, '../../../src');
 const database = await useDatabase();
 const before = await onDatabase(readFunctions);
 beforeEach(() => migrate(database.url));
+
+/** The functions of the public schema as SQL text, by name. */
+async function readFunctions(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ text: string; name: string; shut: boolean }>(
+    `SELECT pg_get_functiondef(oid) AS text, oid::regprocedure::text AS name,
+       NOT has_function_privilege('public', oid, 'EXECUTE') AS shut
+     FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prokind = 'f' ORDER BY proname, oid::regprocedure::text`,
+  );
+  const show = ({ text, name, shut }: (typeof rows)[number]): string =>
+    `${text.replaceAll('public.', '').trimEnd()};\n${shut ? `REVOKE ALL ON FUNCTION ${name} FROM PUBLIC;\n` : ''}`;
+  return rows.map(show).join('\n');
+}
 
 function onDatabase<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
   return withClient(database.url, work);

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ProviderClient from 'stripe';
 import { describe, expect, test } from 'vitest';
-import { type ProviderState, summariseRefunds } from '#src/payment-providers/provider.ts';
+import { type ProviderState, paymentMismatch, summariseRefunds } from '#src/payment-providers/provider.ts';
 import { readRefundObject as readRefundA, readSession } from '#src/payment-providers/provider-a-state.ts';
 import { readMessageTargets, verifyWebhookA } from '#src/payment-providers/provider-a-webhook.ts';
 import {
@@ -12,7 +12,6 @@ import {
   readTransaction,
 } from '#src/payment-providers/provider-b-state.ts';
 import { signatureOf, verifyWebhookB } from '#src/payment-providers/provider-b-webhook.ts';
-import { effectOf } from '#test/harness/effect-of-state.ts';
 
 const CASES = path.resolve(import.meta.dirname, '../../../../shared/cases/payments');
 const present = existsSync(CASES);
@@ -35,6 +34,18 @@ const payment = (
   feeMinor: number | null,
   more: object = {},
 ) => ({ amountMinor, currency, reference, providerPaymentId, feeMinor, ...more });
+
+/** An attempt for what a state says that was paid: what the state then does to it. */
+function effectOf(state: ProviderState, livemode: boolean): string {
+  if (state.kind === 'unpaid') return state.refused ? 'stays pending, declined' : 'stays pending';
+  if (state.kind === 'processing') return 'stays pending for days';
+  if (state.kind !== 'paid' && state.kind !== 'reversed') return state.kind;
+  const { reference, amountMinor, currency } = state.payment;
+  const expected = { attemptId: 'pay_x', references: reference === null ? [] : [reference], currency, livemode };
+  const mismatch = paymentMismatch(state.payment, { ...expected, amountMinor: amountMinor ?? 0 });
+  if (mismatch !== null) return `is not paid: ${mismatch}`;
+  return state.kind === 'paid' ? 'succeeds' : 'is reversed';
+}
 
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
 const valuesOf = (state: ProviderState) =>

@@ -1,17 +1,95 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Fraction, ReferendumRules, TieBreak } from '#src/ballot-definition/types.ts';
+import type {
+  Fraction,
+  ReferendumRole,
+  ReferendumRules,
+  TieBreak,
+  VotingMethod,
+} from '#src/ballot-definition/types.ts';
 import { CountRefused } from '#src/tally/exact.ts';
 import type { PositionResult } from '#src/tally/position-result.ts';
 import { startCount } from '#src/tally/start-count.ts';
 import type { PositionBallot, TallyPosition } from '#src/tally/types.ts';
 import { scaled, WHOLE } from './counting.ts';
-import {
-  type PublishedBallot,
-  type PublishedCase,
-  type PublishedRound,
-  type PublishedRule,
-  readPublishedCases,
-} from './published-cases.ts';
+
+/** Published elections with known results lie beside the project, and are not part of it. */
+const FOLDER = path.join(import.meta.dirname, '../../../../shared/cases/tally');
+
+type Entries = readonly (readonly [number, number])[];
+
+interface PublishedBallot {
+  readonly count: number;
+  readonly weight?: number;
+  readonly ranking?: readonly number[];
+  readonly selected?: readonly number[];
+  readonly approved?: readonly number[];
+  readonly points?: Entries;
+  readonly scores?: Entries;
+  readonly votes?: Entries;
+}
+
+interface PublishedRound {
+  readonly tallies: Readonly<Record<string, number | string>>;
+  readonly threshold?: number;
+  readonly elected?: readonly number[];
+  readonly eliminated?: readonly number[];
+}
+
+interface PublishedRule {
+  readonly name: string;
+  readonly minYesPct?: number;
+  readonly minTurnoutPct?: number;
+  readonly counts?: 'valid' | 'cast';
+  readonly passed: boolean;
+}
+
+interface PublishedCase {
+  /** File and, in a bundle, name of the contest. */
+  readonly title: string;
+  readonly method: VotingMethod;
+  readonly variant?: string;
+  readonly seats?: number;
+  readonly settings?: {
+    readonly stop?: string;
+    readonly threshold?: string;
+    readonly withdrawn?: readonly number[];
+    readonly tieBreak?: { readonly order?: readonly number[] } | string;
+  };
+  readonly candidates: readonly string[];
+  readonly ballots: readonly PublishedBallot[];
+  readonly tieBreakOrder?: readonly number[];
+  readonly referendumRoles?: readonly ReferendumRole[];
+  readonly electorate?: number;
+  readonly expected: {
+    readonly invalid?: string;
+    readonly winners?: readonly number[] | null;
+    readonly tie?: readonly number[];
+    readonly tiedForLastSeat?: readonly number[];
+    readonly tallies?: Readonly<Record<string, number>>;
+    readonly rounds?: readonly PublishedRound[];
+    readonly finalRound?: Readonly<Record<string, number>>;
+    readonly ballotsCast?: number;
+    readonly rules?: readonly PublishedRule[];
+  };
+}
+
+/** All published contests, or undefined where the folder is not there. */
+function readPublishedCases(): PublishedCase[] | undefined {
+  if (!existsSync(FOLDER)) return undefined;
+  const files = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
+  return files.sort().flatMap((name) => {
+    const file = JSON.parse(readFileSync(path.join(FOLDER, name), 'utf8'));
+    const contests: PublishedCase[] = file.cases ?? [file];
+    return contests.map((contest) => ({
+      ...file,
+      ...contest,
+      settings: { ...file.settings, ...contest.settings },
+      title: file.cases === undefined ? name : `${name} ${Reflect.get(contest, 'name')}`,
+    }));
+  });
+}
 
 /** How far a contest whose source counts by another rule is compared. */
 interface OtherRule {
