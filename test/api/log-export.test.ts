@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createLogKey, createObserverKey } from '#test/harness/ballot-log.ts';
 import { finishEvent, PLURALITY, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { listen } from '#test/harness/listen.ts';
 import { runCommand } from '#test/harness/started-service.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
@@ -53,9 +53,8 @@ async function serveFiles(root: string) {
     if (existsSync(file)) response.end(readFileSync(file));
     else response.writeHead(404).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: async () => void server.close() };
+  const { url, stop } = await listen(server);
+  return { url, [Symbol.asyncDispose]: stop };
 }
 
 describe('a log that was exported as files', () => {

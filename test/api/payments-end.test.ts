@@ -8,7 +8,6 @@ import { moveEnd } from '#test/harness/move-end.ts';
 import {
   decide,
   lookAtPayment,
-  type PaidEvent,
   PRICE,
   PROVIDERS,
   refundsOf,
@@ -46,17 +45,7 @@ const toRegister = (provider: TestProvider) => ({
 });
 const registering = (provider: TestProvider) => poll(provider, toRegister(provider));
 
-interface Bought {
-  readonly event: PaidEvent;
-  readonly attempt: string;
-  /** The second call. */
-  readonly second: () => ReturnType<PaidEvent['page']>;
-  readonly firstStatus: number;
-  /** What stands in the database of what was bought. */
-  readonly given: () => Promise<number>;
-}
-
-async function buyCredits(provider: TestProvider): Promise<Bought> {
+async function buyCredits(provider: TestProvider) {
   const event = await poll(provider, { payments: {} }, [soldCredits(provider)]);
   const path = 'quadratic-credits/checkout';
   const body = { visitorId: visitor(), positionId: event.positions[0]?.id, credits: 2 };
@@ -66,7 +55,7 @@ async function buyCredits(provider: TestProvider): Promise<Bought> {
   return { event, attempt, given, firstStatus: 200, second: () => event.page(path, { paymentAttemptId: attempt }) };
 }
 
-async function buyCandidacy(provider: TestProvider): Promise<Bought> {
+async function buyCandidacy(provider: TestProvider) {
   const event = await registering(provider);
   const path = 'register/candidate';
   const attempt = await event.buy(path, { name: 'Cleo', positionIds: [event.positions[0]?.id] });
@@ -75,6 +64,7 @@ async function buyCandidacy(provider: TestProvider): Promise<Bought> {
   return { event, attempt, given, firstStatus: 201, second: () => event.page(path, { paymentAttemptId: attempt }) };
 }
 
+/** What is bought, its second call and the status of that, and how often it stands in the database. */
 const BUYERS = { credits: buyCredits, registration: buyCandidacy };
 
 describe.each(PROVIDERS)('through %s', (provider) => {

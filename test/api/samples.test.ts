@@ -140,17 +140,12 @@ function pythonProgram(): string {
 }
 
 /** A sample that is ready to run: with real names in the place of its examples. */
-interface ReadySample {
-  readonly sample: PrintedSample;
-  readonly runner: Runner;
-  readonly world: ExampleWorld;
-  readonly text: string;
-}
-
-async function prepare(sample: PrintedSample, runner: Runner, world: ExampleWorld): Promise<ReadySample> {
+async function prepare(sample: PrintedSample, runner: Runner, world: ExampleWorld) {
   const noPayment = () => Promise.reject(new Error('no sample here pays'));
   return { sample, runner, world, text: await world.fill(sample.texts[runner.language], noPayment) };
 }
+
+type ReadySample = Awaited<ReturnType<typeof prepare>>;
 
 /** Runs a sample as its reader would. @returns what went wrong, if anything */
 async function runSample({ sample, runner, world, text }: ReadySample): Promise<string | undefined> {

@@ -9,7 +9,6 @@ import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { createAccount } from '#src/accounts/repository.ts';
 import { readConfig } from '#src/config.ts';
 import { migrate } from '#src/database/migrate.ts';
-import type { Deps } from '#src/deps.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
 import { startOwnDatabase } from '#test/harness/own-database.ts';
@@ -17,32 +16,6 @@ import { runAlone } from '#test/model/driver-database.ts';
 import { parentOf } from './processor-ticks.ts';
 import { Draw } from './seed.ts';
 import { type ServerKind, type ServerProcess, startServerProcess } from './server-process.ts';
-
-/** An embedded database of its own that loses nothing in a power cut, and servers on it, each a process as in production. */
-export interface Bench {
-  readonly deps: Deps;
-  readonly pool: Pool;
-  readonly databaseUrl: string;
-  /** The settings of the service, for another process of it. */
-  readonly environment: Readonly<Record<string, string>>;
-  readonly accountId: string;
-  /** The share of the full number of rows, for trying a line out: goals are about the full number. */
-  readonly scale: number;
-  /** What sizes and mixes are drawn from; the same seed gives the same run. */
-  readonly seed: number;
-  readonly draw: Draw;
-  /** The first process of the database, which starts all others. */
-  readonly databasePid: number;
-  readonly write: string;
-  readonly vote: string;
-  /** The service as it runs everywhere: one process, jobs included. */
-  readonly server: ServerProcess;
-  /** Another server on the same database. */
-  serve(kind: ServerKind): Promise<ServerProcess>;
-  /** A call as an organizer, which must succeed; its data. */
-  organize(method: string, target: string, body?: unknown): Promise<Record<string, unknown>>;
-  stop(): Promise<void>;
-}
 
 /** The limits of a plan are made for customers; the load comes from one key here. */
 const PLANS = { enterprise: { voteRequestsPerMinute: 600_000_000, organizerRequestsPerMinute: 600_000_000 } };
@@ -67,8 +40,10 @@ async function call(server: ServerProcess, key: string, method: string, target: 
   return ((await answer.json()) as { data: Record<string, unknown> }).data;
 }
 
-export interface BenchOptions {
+interface BenchOptions {
+  /** The share of the full number of rows, for trying a line out: goals are about the full number. */
   readonly scale: number;
+  /** What sizes and mixes are drawn from; the same seed gives the same run. */
   readonly seed: number;
   /** Where servers leave their CPU profiles when they end. */
   readonly profileFolder?: string | undefined;
@@ -82,7 +57,10 @@ async function findDatabasePid(pool: Pool): Promise<number> {
   return first;
 }
 
-export async function startBench({ scale, seed, profileFolder }: BenchOptions): Promise<Bench> {
+export type Bench = Awaited<ReturnType<typeof startBench>>;
+
+/** An embedded database of its own that loses nothing in a power cut, and servers on it, each a process as in production. */
+export async function startBench({ scale, seed, profileFolder }: BenchOptions) {
   const database = await startOwnDatabase('bench', true);
   const { dataDir } = database;
   const plansFile = path.join(dataDir, 'plans.json');
@@ -113,15 +91,19 @@ export async function startBench({ scale, seed, profileFolder }: BenchOptions): 
   const common = { accountId, votingEventId: null, expiresInDays: null };
   const { key: write } = await createApiKey(deps.db, deps, { ...common, name: 'organizer', scopes: ['read', 'write'] });
   const { key: vote } = await createApiKey(deps.db, deps, { ...common, name: 'vote', scopes: ['vote'] });
+  /** Another server on the same database. */
   const serve = (kind: ServerKind): Promise<ServerProcess> => startServerProcess(environment, kind, profileFolder);
+  // As it runs everywhere: one process, jobs included.
   const server = await serve('service');
   port = server.port;
   const pool = deps.db.$client;
   return {
     ...{ deps, pool, databaseUrl: database.url, databasePid: await findDatabasePid(pool), environment },
     ...{ accountId, scale, seed, draw: new Draw(seed), write, vote, server, serve },
-    organize: (method, target, body) => call(server, write, method, target, body),
-    async stop() {
+    /** A call as an organizer, which must succeed; its data. */
+    organize: (method: string, target: string, body?: unknown): Promise<Record<string, unknown>> =>
+      call(server, write, method, target, body),
+    async stop(): Promise<void> {
       await server.stop();
       await sandbox.stop();
       await closeDeps(deps);

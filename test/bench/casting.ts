@@ -12,7 +12,7 @@ import {
   VOTER_KEY,
   voterIdOf,
 } from './elections.ts';
-import { applyLoad, type LoadResult, requestsOf } from './http-load.ts';
+import { applyLoad, requestsOf } from './http-load.ts';
 import type { ProcessorMeter } from './processor-meter.ts';
 
 /** An election whose voters cast some of its ballots, drawn by chance; each cast replaces the voter's earlier one. */
@@ -75,13 +75,7 @@ export async function prepareTwoHundred(bench: Bench, voters: number): Promise<C
 let requestNumber = 0;
 
 /** Casts over HTTP for a while, each with an Idempotency-Key of its own. */
-export function castOverHttp(
-  bench: Bench,
-  casting: Casting,
-  port: number,
-  connections: number,
-  durationMs: number,
-): Promise<LoadResult> {
+export function castOverHttp(bench: Bench, casting: Casting, port: number, connections: number, durationMs: number) {
   const request = castRequests(bench, casting, { 'Idempotency-Key': `cast-${process.pid}-########` }, (voter) => {
     requestNumber += 1;
     return [requestNumber, voter];

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Presets, SingleBar } from 'cli-progress';
-import pg from 'pg';
 import { from } from 'pg-copy-streams';
+import { withClient } from '#test/harness/empty-database.ts';
 
 const ROWS_A_CHUNK = 2_000;
 
 /** What a column of a row may hold; bytes are written as `bytea`, `null` as no value. */
-export type Cell = string | number | bigint | boolean | Buffer | null;
+type Cell = string | number | bigint | boolean | Buffer | null;
 
 function textOf(cell: Cell): string {
   if (cell === null) return '\\N';
@@ -17,7 +17,7 @@ function textOf(cell: Cell): string {
   return String(cell);
 }
 
-export interface CopyTask {
+interface CopyTask {
   readonly table: string;
   readonly columns: readonly string[];
   readonly rows: number;
@@ -35,31 +35,22 @@ export async function copyRows(databaseUrl: string, task: CopyTask): Promise<voi
     Presets.shades_classic,
   );
   // Not from the pool: its time limits are made for requests.
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  try {
+  const copying = withClient(databaseUrl, async (client) => {
     await client.query('SET session_replication_role = replica');
     bar.start(task.rows, 0);
     const stream = client.query(from(`COPY ${task.table} (${task.columns.join(', ')}) FROM STDIN`));
     await pipeline(Readable.from(chunksOf(task, (done) => bar.update(done))), stream);
     await client.query(`ANALYZE ${task.table}`);
-  } finally {
-    bar.stop();
-    await client.end();
-  }
+  });
+  await copying.finally(() => bar.stop());
 }
 
 /** How many rows a table has. */
-export async function countRows(databaseUrl: string, table: 'voters'): Promise<number> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  try {
+export const countRows = (databaseUrl: string, table: 'voters'): Promise<number> =>
+  withClient(databaseUrl, async (client) => {
     const { rows } = await client.query<{ rows: number }>(`SELECT count(*)::int AS rows FROM ${table}`);
     return rows[0]?.rows ?? 0;
-  } finally {
-    await client.end();
-  }
-}
+  });
 
 function* chunksOf({ rows, row }: CopyTask, done: (rows: number) => void): Generator<string> {
   for (let first = 0; first < rows; first += ROWS_A_CHUNK) {

@@ -10,12 +10,7 @@ export interface Load {
   readonly status: number;
 }
 
-export interface LoadResult {
-  readonly answered: number;
-  readonly perSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-}
+export type LoadResult = Awaited<ReturnType<typeof applyLoad>>;
 
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 
@@ -24,7 +19,7 @@ const END_OF_HEAD = Buffer.from('\r\n\r\n');
  * the load shares the machine with the server, and must cost little beside it.
  * @throws Error when an answer has another status than the one that is expected
  */
-export async function applyLoad(load: Load): Promise<LoadResult> {
+export async function applyLoad(load: Load) {
   const latencies: number[] = [];
   const begin = performance.now();
   const end = begin + load.durationMs;
@@ -92,7 +87,7 @@ export function readAnswers(socket: Socket, answered: (status: number, bytes: Bu
 }
 
 /** A request with places that are written anew each time, so that making one costs a copy. */
-export interface RequestPattern {
+interface RequestPattern {
   readonly method: string;
   readonly path: string;
   readonly key: string;

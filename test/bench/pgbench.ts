@@ -19,7 +19,7 @@ export function findPgbench(): string | undefined {
   return [...installed, ...inPath].find((file) => existsSync(file));
 }
 
-export interface PgbenchRun {
+interface PgbenchRun {
   readonly program: string;
   readonly databaseUrl: string;
   /** The script: one transaction. */
@@ -29,14 +29,8 @@ export interface PgbenchRun {
   readonly variables?: Readonly<Record<string, number>>;
 }
 
-export interface PgbenchResult {
-  /** Transactions. */
-  readonly answered: number;
-  readonly perSecond: number;
-}
-
-/** Runs transactions as prepared statements; connecting is not counted. @throws Error when a transaction failed */
-export async function runPgbench(run: PgbenchRun): Promise<PgbenchResult> {
+/** Runs transactions as prepared statements, and says how many were answered; connecting is not counted. @throws Error when a transaction failed */
+export async function runPgbench(run: PgbenchRun) {
   const folder = mkdtempSync(path.join(tmpdir(), 'voting-pgbench-'));
   try {
     const file = path.join(folder, 'script.sql');

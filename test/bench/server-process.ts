@@ -16,12 +16,7 @@ export interface ServerUsage {
   readonly pausesMs: readonly number[];
 }
 
-export interface ServerProcess {
-  readonly port: number;
-  readonly pid: number | undefined;
-  usage(): Promise<ServerUsage>;
-  stop(): Promise<void>;
-}
+export type ServerProcess = Awaited<ReturnType<typeof startServerProcess>>;
 
 /**
  * Starts a server as a process of its own, so that neither the load nor another server shares its event loop.
@@ -31,7 +26,7 @@ export async function startServerProcess(
   environment: Readonly<Record<string, string>>,
   kind: ServerKind,
   profileFolder?: string,
-): Promise<ServerProcess> {
+) {
   const program = path.join(import.meta.dirname, 'server-program.ts');
   const child = fork(program, [kind], {
     execArgv: profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`],
@@ -48,12 +43,12 @@ export async function startServerProcess(
   return {
     port,
     pid: child.pid,
-    usage() {
+    usage(): Promise<ServerUsage> {
       const answer = next<ServerUsage>();
       child.send('usage');
       return answer;
     },
-    async stop() {
+    async stop(): Promise<void> {
       child.disconnect();
       await ended;
     },

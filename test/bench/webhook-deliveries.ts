@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
+import { listen } from '#test/harness/listen.ts';
 import type { BenchLine } from './line.ts';
 import { alternate } from './windows.ts';
 
@@ -19,8 +19,7 @@ export const webhookDeliveries: BenchLine = async (bench) => {
       wake();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url: origin, stop } = await listen(server);
   const type = 'voting_event.updated';
   const endpoints: unknown[] = [];
   for (let index = 0; index < ENDPOINTS; index += 1) {
@@ -66,8 +65,7 @@ export const webhookDeliveries: BenchLine = async (bench) => {
   const seen = await alternate(bench, 5, { through, bare });
   for (const id of endpoints) await bench.organize('DELETE', `/webhook-endpoints/${id}`);
   await pool.close();
-  server.closeAllConnections();
-  await new Promise<void>((resolve) => server.close(() => resolve()));
+  await stop();
   return [
     {
       work: 'webhook deliveries, outbox included',

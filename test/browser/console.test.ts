@@ -20,14 +20,7 @@ const paid = await usePaidService(WITH_CONSOLE);
 const browser = await useBrowser('--host-resolver-rules=MAP evil.example 127.0.0.1');
 const base = `http://localhost:${paid.service.port}`;
 
-interface Opened {
-  readonly page: Page;
-  /** Everything that was asked of another address. */
-  readonly outside: string[];
-  readonly faults: string[];
-}
-
-async function open(options: Parameters<Browser['newContext']>[0] = {}): Promise<Opened> {
+async function open(options: Parameters<Browser['newContext']>[0] = {}) {
   const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'], ...options });
   onTestFinished(() => context.close());
   const page = await context.newPage();

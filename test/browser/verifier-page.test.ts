@@ -1,9 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -13,6 +11,7 @@ import { signCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { listen } from '#test/harness/listen.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { OLD_FORMS, PRESENT_FORM } from '#test/unit/verifier/old-forms.ts';
 import { EVENT, type StoredLog, serve } from '#test/unit/verifier/stored-log.ts';
@@ -50,20 +49,13 @@ async function pollWithReceipt(
 /** One old form for each check that finds one: the unit tests go through all of them. */
 const ONE_OF_EACH = new Map(Object.entries(OLD_FORMS).map((entry) => [entry[1].fails, entry])).values().toArray();
 
-interface Outcome {
-  readonly verified: string | null;
-  /** The class of the one answer. */
-  readonly answer: string | null;
-  readonly marks: Record<string, string>;
-}
-
 const unfold = async (page: Page, name: string): Promise<void> => {
   const details = page.locator(`#${name}`);
   if ((await details.getAttribute('open')) === null) await details.locator('summary').click();
 };
 
-/** The answer and the marks of all checks by their names, once the page has come to its end. */
-async function outcomeOf(page: Page): Promise<Outcome> {
+/** The answer (the class of the one that is shown) and the marks of all checks by their names, once the page has come to its end. */
+async function outcomeOf(page: Page) {
   await page.locator('#answer h2').waitFor();
   const answer = await page.locator('#answer').getAttribute('class');
   const verified = await page.locator('#outcome').getAttribute('class');
@@ -184,7 +176,7 @@ describe.runIf(hasBrowser)('the page that verifies', () => {
     expect([code, promise]).toEqual(['', '']);
     const colours = new Map<string, string>();
     const page = await browser.newPage({ viewport: PHONE });
-    const show = async (given: Record<string, string>): Promise<Outcome & { text: string }> => {
+    const show = async (given: Record<string, string>) => {
       await page.goto(`${base()}/reference/verifying-a-ballot`);
       await page.goto(linkOf({ event: event.id, ...given }));
       const outcome = await outcomeOf(page);
@@ -305,10 +297,9 @@ test('the one file takes no form but the present one', async () => {
   let read = serve(PRESENT_FORM.log);
   const server = createServer((request, response) => {
     void read(request.url ?? '', 0).then(({ status, bytes }) => response.writeHead(status).end(bytes));
-  }).listen(0, '127.0.0.1');
+  });
+  const { url, stop } = await listen(server);
   try {
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
     const file = (name: string, text: string): string => {
       writeFileSync(path.join(folder, name), text);
       return name;
@@ -317,15 +308,7 @@ test('the one file takes no form but the present one', async () => {
     const run = async (log: StoredLog, given: Record<string, string>) => {
       read = serve(log);
       const more = Object.entries(given).flatMap(([name, text]) => [`--${name}`, file(name, text)]);
-      const words = [
-        'voting-verifier.mjs',
-        '--base-url',
-        `http://127.0.0.1:${port}`,
-        '--event',
-        EVENT,
-        '--json',
-        ...more,
-      ];
+      const words = ['voting-verifier.mjs', '--base-url', url, '--event', EVENT, '--json', ...more];
       const child = promisify(execFile)(process.execPath, words, { cwd: folder }).catch((fault) => fault);
       const { stdout, code = 0 } = await child;
       return { code, ...JSON.parse(stdout) };
@@ -338,7 +321,7 @@ test('the one file takes no form but the present one', async () => {
       expect([what, code, found]).toEqual([what, 1, 'failed']);
     }
   } finally {
-    server.close();
+    await stop();
     rmSync(folder, { recursive: true, force: true });
   }
 });

@@ -5,6 +5,7 @@ import { chooseServerUser } from '#src/embedded-postgres/user.ts';
 import { signalServer } from '#test/harness/standby.ts';
 import { freePort } from '#test/harness/started-service.ts';
 import { runStatements } from '#test/harness/test-database.ts';
+import { eventually } from '#test/harness/test-service.ts';
 
 // Two servers of PostgreSQL that Patroni keeps, with synchronous replication, and HAProxy in front of them. etcd has one member: what is
 // tried is what happens to votes when the writer goes, and not a vote of etcd's. All of it runs on this machine, below one folder.
@@ -18,8 +19,6 @@ const TTL_SECONDS = 8;
 const PROGRAMS = ['/usr/bin/patroni', '/usr/bin/etcd', '/usr/sbin/haproxy', `${BIN}/postgres`];
 /** What is to be installed first. */
 export const lackingPrograms = (): string[] => PROGRAMS.filter((program) => !existsSync(program));
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** One machine: a server and its Patroni. */
 interface Node {
@@ -36,27 +35,12 @@ interface Member {
   readonly state: string;
 }
 
-export interface PatroniCluster {
-  /** Both servers in one address. */
-  readonly hostsUrl: string;
-  /** Through HAProxy, which asks each Patroni who takes writes. */
-  readonly proxyUrl: string;
-  /** Waits until there is a writer and a synchronous standby of it; the name of the writer. */
-  whenSafe(): Promise<string>;
-  /**
-   * Kills (-9) every process of the server that takes writes, with its Patroni where the machine is lost.
-   * @returns what brings the machine back
-   */
-  killWriter(withKeeper: boolean): Promise<() => void>;
-  /** Kills all of it at once, as happens where the program that started it ends. */
-  stop(): void;
-}
-
 /** @param folder an empty one, that other users may pass */
-export async function startPatroniCluster(folder: string): Promise<PatroniCluster> {
+export async function startPatroniCluster(folder: string) {
   const user = chooseServerUser();
   const children: ChildProcess[] = [];
   const nodes: Node[] = [];
+  /** Kills all of it at once, as happens where the program that started it ends. */
   const stop = (): void => {
     for (const child of children) child.kill('SIGKILL');
     for (const node of nodes) if (existsSync(path.join(node.data, 'postmaster.pid'))) signalServer(node, 'KILL');
@@ -91,7 +75,7 @@ export async function startPatroniCluster(folder: string): Promise<PatroniCluste
     ...['--name', 'one', '--data-dir', makeFolder('etcd'), '--listen-client-urls', own, '--advertise-client-urls', own],
     ...['--listen-peer-urls', ownPeer, '--initial-advertise-peer-urls', ownPeer, '--initial-cluster', `one=${ownPeer}`],
   ]);
-  await eventually(async () => (await fetch(`${own}/health`)).ok);
+  await ready(async () => (await fetch(`${own}/health`)).ok);
 
   for (const name of ['one', 'two']) {
     const [port, restPort] = [await freePort(), await freePort()];
@@ -108,8 +92,9 @@ export async function startPatroniCluster(folder: string): Promise<PatroniCluste
     }
     return [];
   };
+  /** Waits until there is a writer and a synchronous standby of it; the name of the writer. */
   const whenSafe = () =>
-    eventually(async () => {
+    ready(async () => {
       const now = await members();
       const isSafe = now.some(({ role, state }) => role === 'sync_standby' && state === 'running');
       return isSafe && now.find(({ role, state }) => role === 'leader' && state === 'running')?.name;
@@ -124,12 +109,15 @@ export async function startPatroniCluster(folder: string): Promise<PatroniCluste
   ]);
   const urlOf = (hosts: string, database: string) => `postgres://postgres:${PASSWORD}@${hosts}/${database}`;
   const proxyHost = `127.0.0.1:${proxy}`;
-  await eventually(() => runStatements(urlOf(proxyHost, 'postgres'), ['CREATE DATABASE voting']).then(() => true));
+  await ready(() => runStatements(urlOf(proxyHost, 'postgres'), ['CREATE DATABASE voting']).then(() => true));
   return {
+    /** Both servers in one address. */
     hostsUrl: urlOf(nodes.map(({ port }) => `127.0.0.1:${port}`).join(), 'voting'),
+    /** Through HAProxy, which asks each Patroni who takes writes. */
     proxyUrl: urlOf(proxyHost, 'voting'),
     whenSafe,
-    async killWriter(withKeeper) {
+    /** Kills (-9) every process of the writer, with its Patroni where the machine is lost. @returns what brings the machine back */
+    async killWriter(withKeeper: boolean): Promise<() => void> {
       const writer = await whenSafe();
       const node = nodes.find(({ name }) => name === writer);
       if (node === undefined) throw new Error(`${writer} is no node`);
@@ -143,15 +131,9 @@ export async function startPatroniCluster(folder: string): Promise<PatroniCluste
   };
 }
 
-async function eventually<T>(look: () => Promise<T | undefined | false>): Promise<T> {
-  const until = performance.now() + READY_MS;
-  for (;;) {
-    const found = await look().catch(() => undefined);
-    if (found !== undefined && found !== false) return found;
-    if (performance.now() > until) throw new Error(`not so after ${READY_MS / 1_000} s`);
-    await pause(100);
-  }
-}
+/** What is not there yet may answer with a fault. */
+const ready = <T>(look: () => Promise<T | undefined | false>): Promise<T> =>
+  eventually(async () => (await look().catch(() => undefined)) || undefined, READY_MS);
 
 /** Sessions with a server that takes no writes any more are cut: a client would wait on them. */
 const HAPROXY = (port: number): string => `global

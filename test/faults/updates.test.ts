@@ -4,7 +4,7 @@ import { ask } from '#test/harness/real-processes.ts';
 import { expectReplaced, IS_AT, MIGRATES, NEXT, startReleases } from '#test/harness/releases.ts';
 import { voteAllTheTime } from '#test/harness/repeating-voters.ts';
 import { freePort } from '#test/harness/started-service.ts';
-import { createTestAccount, startTestService, untilTrue } from '#test/harness/test-service.ts';
+import { startTestService, untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const releases = await use(startReleases());
@@ -17,7 +17,7 @@ describe('a release with a higher schema number', () => {
     const inside = await startTestService({
       ...{ databaseUrl: on.url, secretKey: on.settings['SECRET_KEY'] ?? '', worker: false },
     });
-    const account = await createTestAccount(inside);
+    const account = await inside.account();
     const event = await createTestEvent(inside, account, {}, [plan]);
     await inside.stop();
     const port = await freePort();

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { programFile } from './programs.ts';
@@ -8,11 +8,6 @@ export interface CommandEnd {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
-}
-
-export interface RunningCommand {
-  readonly child: ChildProcess;
-  readonly end: Promise<CommandEnd>;
 }
 
 /** What a process must have of ours to work on a service's database; nothing of the test's own environment. */
@@ -30,7 +25,7 @@ export function startCommand(
   service: TestService | undefined,
   words: readonly string[],
   more: Readonly<Record<string, string>> = {},
-): RunningCommand {
+) {
   const child = spawn(process.execPath, [programFile('src/cli.ts'), ...words], {
     env: { ...environmentOf(service), ...more },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -12,12 +12,6 @@ export const WITH_CONSOLE = {
   webhookAllowPrivate: false,
 } as const satisfies TestServiceOptions;
 
-export interface ConsoleAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly body: string;
-}
-
 export interface Asked {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -26,7 +20,8 @@ export interface Asked {
 
 /** Asks with exactly these headers: `fetch` sets some of its own, and refuses others. */
 export function askRaw(port: number, path: string, { method = 'GET', headers = {}, body }: Asked = {}) {
-  return new Promise<ConsoleAnswer>((resolve, reject) => {
+  type Answer = { readonly status: number; readonly headers: Readonly<Record<string, unknown>>; readonly body: string };
+  return new Promise<Answer>((resolve, reject) => {
     const json = body === undefined ? {} : { 'Content-Type': 'application/json' };
     const sent = request({ host: '127.0.0.1', port, path, method, headers: { ...json, ...headers } }, (answer) => {
       // A stream has no end: its head is enough.
@@ -51,22 +46,13 @@ export async function readToken(port: number): Promise<string> {
 }
 
 /** What a page of the console knows at a moment, newest last. */
-export interface ConsoleState {
+interface ConsoleState {
   readonly mails: SentMail[];
   readonly requests: ShownRequest[];
   readonly messages: ReceivedMessage[];
   payments: ListedPage[] | null;
   deliveries: NewestDelivery[];
   results: LiveResults[];
-}
-
-export interface ConsoleWatch {
-  readonly state: ConsoleState;
-  /** Resolves with what is found once something is. */
-  until<T>(find: (state: ConsoleState) => T | undefined): Promise<T>;
-  stop(): void;
-  /** Resolves when the stream was ended from either side, and rejects where it broke off. */
-  readonly ended: Promise<void>;
 }
 
 function apply(state: ConsoleState, { mails = [], requests = [], messages = [], ...parts }: Partial<ConsoleState>) {
@@ -77,7 +63,7 @@ function apply(state: ConsoleState, { mails = [], requests = [], messages = [], 
 }
 
 /** Looks at the console as its page does. */
-export async function watchConsole(port: number): Promise<ConsoleWatch> {
+export async function watchConsole(port: number) {
   const state: ConsoleState = { mails: [], requests: [], messages: [], payments: [], deliveries: [], results: [] };
   const left = new AbortController();
   const waiting = new Set<() => void>();
@@ -96,8 +82,9 @@ export async function watchConsole(port: number): Promise<ConsoleWatch> {
   });
   return {
     state,
-    until: (find) =>
-      new Promise((resolve, reject) => {
+    /** Resolves with what is found once something is. */
+    until: <T>(find: (state: ConsoleState) => T | undefined) =>
+      new Promise<T>((resolve, reject) => {
         const timer = setTimeout(
           () => reject(new Error(`not shown in time: ${JSON.stringify(state).slice(0, 4_000)}`)),
           20_000,
@@ -113,6 +100,7 @@ export async function watchConsole(port: number): Promise<ConsoleWatch> {
         look();
       }),
     stop: () => left.abort(),
+    /** Resolves when the stream was ended from either side, and rejects where it broke off. */
     ended,
   };
 }

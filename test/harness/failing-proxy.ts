@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from './listen.ts';
 
 /** What the proxy does with a request instead of passing it on. `answer lost`: the service does the work, and no answer arrives. */
 export type ProxyFault =
@@ -12,24 +11,15 @@ export type ProxyFault =
   | 'pass'
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string };
 
-export interface PassedRequest {
+interface PassedRequest {
   readonly method: string;
   readonly target: string;
   readonly idempotencyKey: string | undefined;
   readonly at: number;
 }
 
-export interface FailingProxy {
-  readonly url: string;
-  /** Every request since the last call of `fail`. */
-  readonly requests: PassedRequest[];
-  /** What becomes of the next requests, one after the other; those that follow are passed on. */
-  fail(...faults: ProxyFault[]): void;
-  stop(): Promise<void>;
-}
-
 /** A proxy in front of the service that fails when it is asked to, over real connections. */
-export async function startFailingProxy(port: number): Promise<FailingProxy> {
+export async function startFailingProxy(port: number) {
   const requests: PassedRequest[] = [];
   let waiting: ProxyFault[] = [];
   const pass = (incoming: IncomingMessage, outgoing: ServerResponse, fault: ProxyFault | undefined): void => {
@@ -59,19 +49,14 @@ export async function startFailingProxy(port: number): Promise<FailingProxy> {
     if (typeof fault === 'object') return void outgoing.writeHead(fault.status, fault.headers).end(fault.body);
     pass(incoming, outgoing, fault);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...(await listen(server)),
+    /** Every request since the last call of `fail`. */
     requests,
-    fail(...faults) {
+    /** What becomes of the next requests, one after the other; those that follow are passed on. */
+    fail(...faults: ProxyFault[]): void {
       waiting = faults;
       requests.length = 0;
-    },
-    async stop() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
     },
   };
 }

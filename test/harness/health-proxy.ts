@@ -1,20 +1,13 @@
-import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-
-/** A load balancer as common ones are: it asks each process for `/health`, and sends requests to those that are well. */
-export interface HealthProxy {
-  readonly port: number;
-  /** The ports of the processes behind it. */
-  use(ports: readonly number[]): void;
-  /** Waits until a process is sent requests. */
-  whenWell(port: number): Promise<void>;
-  stop(): Promise<void>;
-}
+import { listen } from './listen.ts';
 
 const LOOK_EVERY_MS = 200;
 
-/** Requests are passed on once, as they are: nothing that fails is tried again, and connections to the processes are kept. */
-export async function startHealthProxy(): Promise<HealthProxy> {
+/**
+ * A load balancer as common ones are: it asks each process for `/health`, and sends requests to those that are well. Requests are passed on
+ * once, as they are: nothing that fails is tried again, and connections to the processes are kept.
+ */
+export async function startHealthProxy() {
   let ports: readonly number[] = [];
   const well = new Set<number>();
   const agents = new Map<number, Agent>();
@@ -59,24 +52,21 @@ export async function startHealthProxy(): Promise<HealthProxy> {
     });
     incoming.pipe(inner);
   };
-  const server = createServer(pass).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address !== 'object') throw new Error('no port');
+  const listening = await listen(createServer(pass));
   return {
-    port: address.port,
-    use(next) {
+    port: listening.port,
+    /** Names the ports of the processes behind it. */
+    use(next: readonly number[]): void {
       ports = next;
     },
-    async whenWell(port) {
+    /** Waits until a process is sent requests. */
+    async whenWell(port: number): Promise<void> {
       while (!well.has(port)) await new Promise((resolve) => setTimeout(resolve, 20));
     },
-    async stop() {
+    async stop(): Promise<void> {
       clearInterval(timer);
       for (const agent of agents.values()) agent.destroy();
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
+      await listening.stop();
     },
   };
 }

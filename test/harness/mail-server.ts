@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { recipientOf, voterKeyIn } from './mails.ts';
 
-export interface ReceivedMail {
+interface ReceivedMail {
   readonly to: string;
   readonly messageId: string;
   readonly voterKey: string | undefined;
@@ -11,21 +11,9 @@ export interface ReceivedMail {
 }
 
 /** What the server does with a mail once it has all of it. An answer that never comes is one that hangs. */
-export type MailAnswer = (mail: ReceivedMail, times: number) => Promise<{ code: number; words: string } | undefined>;
+type MailAnswer = (mail: ReceivedMail, times: number) => Promise<{ code: number; words: string } | undefined>;
 
-/** A mail server over real SMTP. */
-export interface MailServer {
-  readonly url: string;
-  /** Mails whose text came in whole, answered or not. */
-  readonly received: ReceivedMail[];
-  /** Mails that were taken. */
-  readonly taken: ReceivedMail[];
-  connections(): number;
-  /** Recipients that are refused, with this code. */
-  refuse(to: string, code: number): void;
-  answerWith(answer: MailAnswer): void;
-  stop(): Promise<void>;
-}
+export type MailServer = Awaited<ReturnType<typeof startMailServer>>;
 
 class Refused extends Error {
   readonly responseCode: number;
@@ -35,7 +23,8 @@ class Refused extends Error {
   }
 }
 
-export async function startMailServer(): Promise<MailServer> {
+/** A mail server over real SMTP. */
+export async function startMailServer() {
   const received: ReceivedMail[] = [];
   const taken: ReceivedMail[] = [];
   const refused = new Map<string, number>();
@@ -81,11 +70,14 @@ export async function startMailServer(): Promise<MailServer> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
   return {
     url: `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`,
+    /** Mails whose text came in whole, answered or not. */
     received,
+    /** Mails that were taken. */
     taken,
     connections: () => connections,
-    refuse: (to, code) => void refused.set(to, code),
-    answerWith(other) {
+    /** A recipient is refused from now on, with this code. */
+    refuse: (to: string, code: number): void => void refused.set(to, code),
+    answerWith(other: MailAnswer): void {
       answer = other;
     },
     stop: () => new Promise<void>((resolve) => server.close(() => resolve())),

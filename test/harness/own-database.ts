@@ -4,16 +4,11 @@ import path from 'node:path';
 import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { findHome } from './find-home.ts';
 
-/** An embedded database of its own in a fresh folder, for programs beside the tests. */
-export interface OwnDatabase {
-  readonly url: string;
-  readonly dataDir: string;
-  /** Stops it, and leaves nothing behind. */
-  stop(): Promise<void>;
-}
-
-/** @param durable whether it loses nothing in a power cut */
-export async function startOwnDatabase(name: string, durable: boolean): Promise<OwnDatabase> {
+/**
+ * An embedded database of its own in a fresh folder, for programs beside the tests. `stop` leaves nothing behind.
+ * @param durable whether it loses nothing in a power cut
+ */
+export async function startOwnDatabase(name: string, durable: boolean) {
   const dataDir = await mkdtemp(path.join(tmpdir(), `voting-${name}-`));
   // As root, PostgreSQL runs as another user, who has to pass.
   await chmod(dataDir, 0o711);

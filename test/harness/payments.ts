@@ -11,15 +11,7 @@ import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
-import {
-  createTestEvent,
-  demand,
-  PLURALITY,
-  type PositionPlan,
-  type TestEvent,
-  visitor,
-  votesFor,
-} from './elections.ts';
+import { createTestEvent, demand, PLURALITY, type PositionPlan, visitor, votesFor } from './elections.ts';
 import {
   eventually,
   startTestService,
@@ -159,42 +151,7 @@ interface Checkout {
   readonly data: TestAnswer['body'];
 }
 
-export interface PaidEvent extends TestEvent {
-  readonly account: TestAccount;
-  readonly provider: TestProvider;
-  readonly businessId: string;
-  readonly secretKey: string;
-  /** What its page asks, with the key that votes. */
-  page(path: string, body?: unknown): Promise<TestAnswer>;
-  /** A payment, as its organizer sees it. */
-  payment(attempt: string): Promise<TestAnswer['body']>;
-  /** Waits until the organizer sees a payment so, and returns it. */
-  until(attempt: string, holds: (payment: TestAnswer['body']) => boolean): Promise<TestAnswer['body']>;
-  /** The first call of a vote. @param more of its body */
-  begin(more?: object): Promise<Checkout>;
-  /** The first call of a vote and what its payer does; the attempt. */
-  pay(more?: object): Promise<string>;
-  /** The same, until the service knows that it was paid. */
-  payKnown(more?: object): Promise<string>;
-  /** The second call of a vote. */
-  cast(attempt: string): Promise<TestAnswer>;
-  /** The second call of a vote that must be taken; the code that confirms it. */
-  castCode(attempt: string): Promise<string>;
-  /** The first call of any checkout, by a payer who has all that is asked for. @param path where it is sent to */
-  checkout(path: string, body: object): Promise<Checkout>;
-  /** The first call of any checkout and its payment, until the service knows of it; the attempt. */
-  buy(path: string, body: object): Promise<string>;
-  /** Waits until a payment is there, has gone back or was reversed, as its organizer sees it. */
-  succeeded(attempt: string): Promise<TestAnswer['body']>;
-  refunded(attempt: string): Promise<TestAnswer['body']>;
-  reversed(attempt: string): Promise<TestAnswer['body']>;
-  /** Changes the event. */
-  change(body: object): Promise<TestAnswer['body']>;
-  /** Reads what is below the event, as its organizer. */
-  show(path: string): Promise<TestAnswer['body']>;
-  /** A vote that is paid, cast and confirmed; the attempt. */
-  vote(more?: object): Promise<string>;
-}
+export type PaidEvent = Awaited<ReturnType<typeof createPaidEvent>>;
 
 /** A poll that is paid through a sandbox business of a fresh account, open unless told otherwise. @param settings more of the event */
 export async function createPaidEvent(
@@ -203,7 +160,7 @@ export async function createPaidEvent(
   settings: { readonly payments?: Record<string, unknown>; readonly [name: string]: unknown } = {},
   plans: readonly PositionPlan[] = PLURALITY,
   open = true,
-): Promise<PaidEvent> {
+) {
   const account = await service.account();
   const { id: businessId, secretKey } = await connectTestBusiness(service, account, provider);
   const { payments = { payToVote: PRICE[provider] }, ...rest } = settings;
@@ -215,47 +172,60 @@ export async function createPaidEvent(
       demand(await service.call('PATCH', `/voting-events/${id}`, { payments }, key), 200);
   };
   const event = await createTestEvent(service, account, { title: 'A paid poll', ...rest }, plans, open, link);
+  /** What its page asks, with the key that votes. */
   const page = (path: string, body?: unknown) => account.page(event, path, body);
-  const payment = async (attempt: string) =>
+  /** A payment, as its organizer sees it. */
+  const payment = async (attempt: string): Promise<TestAnswer['body']> =>
     demand(await account.get(`/voting-events/${event.id}/payments/${attempt}`), 200);
-  const until: PaidEvent['until'] = (attempt, holds) =>
+  /** Waits until the organizer sees a payment so, and returns it. */
+  const until = (attempt: string, holds: (payment: TestAnswer['body']) => boolean): Promise<TestAnswer['body']> =>
     eventually(async () => {
       const seen = await payment(attempt);
       return holds(seen) ? seen : undefined;
     });
   const succeeded = (attempt: string) => until(attempt, ({ status }) => status === 'succeeded');
-  const checkout = async (path: string, body: object) => {
+  /** The first call of any checkout, by a payer who has all that is asked for. @param path where it is sent to */
+  const checkout = async (path: string, body: object): Promise<Checkout> => {
     const answer = await page(path, { email: 'payer@mail.example', returnUrl: RETURN_URL, ...body });
     const data = demand(answer, 402);
     return { attempt: data.paymentAttemptId as string, url: checkoutUrlOf(answer), data };
   };
+  /** The first call of a vote. @param more of its body */
   const begin = (more = {}) => checkout('ballot/cast', { visitorId: visitor(), votes: votesFor(event), ...more });
+  /** The same, and what its payer does; the attempt. */
   const pay = async (more = {}) => {
     const { attempt, url } = await begin(more);
     await decide(url, 'pay');
     return attempt;
   };
+  /** The second call of a vote. */
   const cast = (attempt: string) => page('ballot/cast', { paymentAttemptId: attempt });
   return {
     ...event,
     ...{ account, provider, businessId, secretKey, page, payment, until, begin, pay, cast, checkout, succeeded },
-    refunded: (attempt) => until(attempt, ({ refundedAt }) => refundedAt !== null),
-    reversed: (attempt) => until(attempt, ({ reversedAt }) => reversedAt !== null),
-    change: (body) => account.change(`/voting-events/${event.id}`, body),
-    show: (path) => account.show(`/voting-events/${event.id}${path}`),
-    castCode: async (attempt) => demand(await cast(attempt), 201).confirmationCode,
-    async buy(path, body) {
+    /** Waits until a payment has gone back, or was reversed. */
+    refunded: (attempt: string) => until(attempt, ({ refundedAt }) => refundedAt !== null),
+    reversed: (attempt: string) => until(attempt, ({ reversedAt }) => reversedAt !== null),
+    change: (body: object) => account.change(`/voting-events/${event.id}`, body),
+    /** Reads what is below the event, as its organizer. */
+    show: (path: string) => account.show(`/voting-events/${event.id}${path}`),
+    /** The second call of a vote that must be taken; the code that confirms it. */
+    castCode: async (attempt: string): Promise<string> => demand(await cast(attempt), 201).confirmationCode,
+    /** The first call of any checkout and its payment, until the service knows of it; the attempt. */
+    async buy(path: string, body: object): Promise<string> {
       const { attempt, url } = await checkout(path, body);
       await decide(url, 'pay');
       await succeeded(attempt);
       return attempt;
     },
-    async payKnown(more) {
+    /** A vote that is paid, once the service knows it; the attempt. */
+    async payKnown(more?: object): Promise<string> {
       const attempt = await pay(more);
       await succeeded(attempt);
       return attempt;
     },
-    async vote(more) {
+    /** A vote that is paid, cast and confirmed; the attempt. */
+    async vote(more?: object): Promise<string> {
       const attempt = await pay(more);
       const { confirmationCode } = demand(await cast(attempt), 201);
       demand(await page('ballot/confirm', { confirmationCode }), 200);

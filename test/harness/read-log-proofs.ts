@@ -14,14 +14,6 @@ const LENGTH_BYTES = 2;
 const WORDS = 'this leaf will be in the log';
 const UNTIL = 'until ';
 
-interface LogPromise {
-  readonly origin: string;
-  /** 32 bytes. */
-  readonly leafHash: Uint8Array;
-  /** Unix ms. */
-  readonly untilMs: number;
-}
-
 /** The complete nodes that the root of a tree is made of, from left to right: one for each 1 in the binary form of its size. */
 export function nodesOfRoot(size: number): TreeNode[] {
   const nodes: TreeNode[] = [];
@@ -131,8 +123,8 @@ export function decodeBundle(bytes: Uint8Array): Buffer[] {
   return entries;
 }
 
-/** What the key has promised. @throws NoteRefused for a note that is no promise of this key */
-export function openLogPromise(note: string, verifier: NoteVerifier): LogPromise {
+/** What the key has promised: a leaf, by its hash of 32 bytes, until a time (Unix ms). @throws NoteRefused for a note that is no promise of this key */
+export function openLogPromise(note: string, verifier: NoteVerifier) {
   const lines = openNote(note, verifier).split('\n');
   const [origin = '', words, encoded = '', date] = lines;
   const leafHash = Buffer.from(encoded, 'base64');

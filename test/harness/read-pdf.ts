@@ -1,18 +1,5 @@
 import { inflateSync } from 'node:zlib';
 
-/** What a reader sees in a PDF of this service: its text by pages, its title, its outline, the texts that stand for figures. */
-export interface ReadPdf {
-  readonly pages: readonly string[];
-  /** Of the document's information. */
-  readonly subject: string;
-  readonly alternatives: readonly string[];
-  readonly outline: readonly string[];
-  /** Of the first page, in points. */
-  readonly size: readonly [width: number, height: number];
-  /** The document's catalogue and structure, as written. */
-  readonly objects: ReadonlyMap<number, string>;
-}
-
 function objectsOf(bytes: Uint8Array): Map<number, { text: string; stream: Buffer | undefined }> {
   const source = Buffer.from(bytes).toString('latin1');
   const objects = new Map<number, { text: string; stream: Buffer | undefined }>();
@@ -96,8 +83,11 @@ function pageText(content: string, fonts: ReadonlyMap<string, ReadonlyMap<number
   return text;
 }
 
-/** Reads a PDF that pdfkit wrote. Knows no more of the format than these files use. */
-export function readPdf(bytes: Uint8Array): ReadPdf {
+/**
+ * What a reader sees in a PDF that pdfkit wrote: its text by pages, its title, its outline, the texts that stand for figures. Knows no more
+ * of the format than the files of this service use.
+ */
+export function readPdf(bytes: Uint8Array) {
   const objects = objectsOf(bytes);
   const reference = (text: string, name: string): number =>
     Number(new RegExp(`/${name} (\\d+) 0 R`).exec(text)?.[1] ?? Number.NaN);
@@ -123,6 +113,7 @@ export function readPdf(bytes: Uint8Array): ReadPdf {
     pages: pages.map(({ text }) =>
       pageText(get(reference(text, 'Contents')).stream?.toString('latin1') ?? '', fontsOf(text)),
     ),
+    /** Of the document's information. */
     subject: textString(new RegExp(`^${LITERAL}`).exec(get(subjectId).text)?.[1] ?? ''),
     alternatives: strings('Alt'),
     outline: texts
@@ -131,7 +122,9 @@ export function readPdf(bytes: Uint8Array): ReadPdf {
         const title = new RegExp(`/Title ${LITERAL}`).exec(text)?.[1];
         return title === undefined ? [] : [textString(title)];
       }),
+    /** Width and height of the first page, in points. */
     size: [Number(box?.[1]), Number(box?.[2])],
+    /** The document's catalogue and structure, as written. */
     objects: new Map([...objects].map(([id, { text }]) => [id, text])),
   };
 }

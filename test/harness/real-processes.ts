@@ -3,25 +3,15 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { migrate } from '#src/database/migrate.ts';
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
+import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { requireStarted, type Settings, type StartedService, startProcess } from './started-service.ts';
 import { runStatements, withDatabase } from './test-database.ts';
-import { markPlaces, startTestService, type TestAccount, type TestService } from './test-service.ts';
+import { markPlaces, startTestService } from './test-service.ts';
+
+export type RealProcesses = Awaited<ReturnType<typeof startRealProcesses>>;
 
 /** Service processes as they run in production, on a server that keeps what it commits; the tests' usual one does not. */
-export interface RealProcesses {
-  readonly server: EmbeddedDatabase;
-  readonly databaseUrl: string;
-  readonly secretKey: string;
-  readonly folder: string;
-  readonly account: TestAccount;
-  /** A service within the tests' own process, without jobs: to prepare things, and to look at the database. */
-  readonly inside: TestService;
-  start(settings?: Settings): Promise<StartedService>;
-  stop(): Promise<void>;
-}
-
-export async function startRealProcesses(): Promise<RealProcesses> {
+export async function startRealProcesses() {
   const folder = mkdtempSync(path.join(tmpdir(), 'voting-real-'));
   chmodSync(folder, 0o755);
   const server = await startEmbeddedDatabase({ dataDir: path.join(folder, 'server') });
@@ -32,13 +22,14 @@ export async function startRealProcesses(): Promise<RealProcesses> {
   const ballotKeysDir = path.join(folder, 'ballot-keys');
   // Of one name, as all processes of a database are: a log goes on from the heads of its own name alone.
   const environment = { BASE_URL: 'https://vote.example.org' };
+  // Within the tests' own process, without jobs: to prepare things, and to look at the database.
   const inside = await startTestService({ databaseUrl, secretKey, worker: false, ballotKeysDir, environment });
   const account = await inside.account();
   await markPlaces(databaseUrl, { ...inside.deps.config, dataDir: folder });
   const started: StartedService[] = [];
   return {
     ...{ server, databaseUrl, secretKey, folder, account, inside },
-    async start(settings = {}) {
+    async start(settings: Settings = {}): Promise<StartedService> {
       const one = requireStarted(
         await startProcess({
           ...{ DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, DATA_DIR: folder, HOST: '127.0.0.1', WORKER: 'off' },
@@ -51,7 +42,7 @@ export async function startRealProcesses(): Promise<RealProcesses> {
       started.push(one);
       return one;
     },
-    async stop() {
+    async stop(): Promise<void> {
       for (const { child } of started) {
         child.kill('SIGCONT');
         child.kill('SIGKILL');

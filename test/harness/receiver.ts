@@ -1,8 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { selfSignedCertificate } from './certificates.ts';
+import { listen } from './listen.ts';
 
 export interface Received {
   readonly headers: Record<string, string>;
@@ -10,20 +10,15 @@ export interface Received {
   readonly at: number;
 }
 
-/** A receiver of webhooks over real HTTP. */
-export interface Receiver {
-  readonly url: string;
-  readonly received: Received[];
-  stop(): Promise<void>;
-}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-/** @param answer what it does with a message; 200 unless told otherwise. `times` counts messages from 1. */
+/** A receiver of webhooks over real HTTP. @param answer to a message; 200 unless told otherwise. `times` counts messages from 1. */
 export async function startReceiver(
   answer: (response: ServerResponse, request: IncomingMessage, times: number) => void = (response) =>
     response.writeHead(200).end('thanks'),
-): Promise<Receiver> {
+) {
   const received: Received[] = [];
-  const server: Server = createServer((request, response) => {
+  const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -32,19 +27,11 @@ export async function startReceiver(
       answer(response, request, received.length);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`,
-    received,
-    async stop() {
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-    },
-  };
+  const { url, stop } = await listen(server);
+  return { url: `${url}/hooks`, received, stop };
 }
 
-/** A receiver that is reached as `localhost` over TLS, and shows a certificate for a name. */
-/** @param tls what its server offers */
+/** A receiver that is reached as `localhost` over TLS, and shows a certificate for a name. @param tls what its server offers */
 export async function startSecureReceiver(
   certifiedName: string,
   tls: SecureContextOptions = {},
@@ -60,14 +47,6 @@ export async function startSecureReceiver(
       response.writeHead(200).end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `https://localhost:${(server.address() as AddressInfo).port}/hooks`,
-    cert,
-    received,
-    async stop(): Promise<void> {
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-    },
-  };
+  const { port, stop } = await listen(server);
+  return { url: `https://localhost:${port}/hooks`, cert, received, stop };
 }

@@ -11,7 +11,6 @@ import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.
 import { withClient } from './empty-database.ts';
 import { copyRelease, NEXT_NUMBER } from './next-release.ts';
 import {
-  type Ended,
   requireRefused,
   requireStarted,
   runCommand,
@@ -30,39 +29,24 @@ export const IS_AT = new RegExp(
   `the database is at schema number ${NEXT}, this build serves ${OWN}: start the newer release`,
 );
 
-/** A database that this release has migrated. Programs are of this checkout unless another root is named. */
-export interface ReleaseDatabase {
-  readonly url: string;
-  readonly settings: Settings;
-  start(root?: string, changes?: Settings): Promise<StartedService>;
-  /** The one line of a start that must fail. */
-  refusedStart(root?: string): Promise<string>;
-  cli(words: readonly string[], root?: string, onStart?: (child: ChildProcess) => void): Promise<Ended>;
-  query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]>;
-  schemaNumber(): Promise<unknown>;
-}
-
-export interface Releases {
-  /** The checkout of the next release. */
-  readonly next: string;
-  database(): Promise<ReleaseDatabase>;
-  /** Another release. */
-  copy(changes: Parameters<typeof copyRelease>[1]): string;
-  stop(): Promise<void>;
-}
+export type ReleaseDatabase = Awaited<ReturnType<Awaited<ReturnType<typeof startReleases>>['database']>>;
 
 /** This release and the next one, on a server that keeps what it commits: on the tests' usual one, no service starts. */
-export async function startReleases(): Promise<Releases> {
+export async function startReleases() {
   const folder = mkdtempSync(path.join(tmpdir(), 'voting-releases-'));
   chmodSync(folder, 0o755);
   const server = await startEmbeddedDatabase({ dataDir: path.join(folder, 'server') });
   await runStatements(server.url, ['CREATE DATABASE migrated']);
   await migrate(withDatabase(server.url, 'migrated'));
   const started: StartedService[] = [];
-  const copy: Releases['copy'] = (changes) => copyRelease(path.join(folder, randomBytes(6).toString('hex')), changes);
+  /** Another release. */
+  const copy = (changes: Parameters<typeof copyRelease>[1]) =>
+    copyRelease(path.join(folder, randomBytes(6).toString('hex')), changes);
   return {
+    /** The checkout of the next release. */
     next: copy({}),
     copy,
+    /** A database that this release has migrated. Programs are of this checkout unless another root is named. */
     async database() {
       const name = `voting_${randomBytes(6).toString('hex')}`;
       await runStatements(server.url, [`CREATE DATABASE ${name} TEMPLATE migrated`]);
@@ -76,17 +60,20 @@ export async function startReleases(): Promise<Releases> {
         withClient(url, async (client) => (await client.query<Row>(text)).rows);
       return {
         ...{ url, settings, query },
-        async start(root, changes) {
+        async start(root?: string, changes?: Settings): Promise<StartedService> {
           const one = requireStarted(await startProcess({ ...settings, ...changes }, root));
           started.push(one);
           return one;
         },
-        refusedStart: async (root) => requireRefused(await startProcess(settings, root)),
-        cli: (words, root, onStart) => runCommand(words, settings, root, onStart),
-        schemaNumber: async () => (await query('SELECT number, next, migrating FROM schema_number'))[0],
+        /** The one line of a start that must fail. */
+        refusedStart: async (root?: string) => requireRefused(await startProcess(settings, root)),
+        cli: (words: readonly string[], root?: string, onStart?: (child: ChildProcess) => void) =>
+          runCommand(words, settings, root, onStart),
+        schemaNumber: async (): Promise<unknown> =>
+          (await query('SELECT number, next, migrating FROM schema_number'))[0],
       };
     },
-    async stop() {
+    async stop(): Promise<void> {
       for (const { child } of started) {
         child.kill('SIGCONT');
         child.kill('SIGKILL');

@@ -5,26 +5,12 @@ import { type TestEvent, visitor } from './elections.ts';
 const PATIENCE_MS = 2_000;
 const CLOSED_PAUSE_MS = 200;
 
-export interface Votes {
-  /** How many votes of each candidate were acknowledged. */
-  readonly confirmed: ReadonlyMap<string, number>;
-  /** Of one request, until it was answered. */
-  readonly mostTries: number;
-}
-
-export interface RunningClients {
-  /** How many votes are confirmed so far. */
-  count(): number;
-  /** Ends when every request under way has its answer. */
-  stop(): Promise<Votes>;
-}
-
 /**
  * Clients that cast and confirm all the time, one for each candidate, and repeat a request with its Idempotency-Key as the API
  * says: after a closed connection, and after an answer with `Retry-After` when that is over. What failed goes to the next of
  * the processes.
  */
-export function voteAllTheTime(ports: readonly number[], key: string, event: TestEvent): RunningClients {
+export function voteAllTheTime(ports: readonly number[], key: string, event: TestEvent) {
   const [position] = event.positions;
   const confirmed = new Map<string, number>();
   let [going, turn, mostTries] = [true, 0, 0];
@@ -74,11 +60,13 @@ export function voteAllTheTime(ports: readonly number[], key: string, event: Tes
 
   const voting = Promise.all((position?.candidates ?? []).map(vote));
   return {
+    /** How many votes are confirmed so far. */
     count: () => [...confirmed.values()].reduce((sum, count) => sum + count, 0),
+    /** Ends when every request under way has its answer: votes by candidate, and the most tries of one request. */
     async stop() {
       going = false;
       await voting;
-      return { confirmed, mostTries };
+      return { confirmed: confirmed as ReadonlyMap<string, number>, mostTries };
     },
   };
 }

@@ -3,18 +3,13 @@ import { startHealthProxy } from './health-proxy.ts';
 import { ask, type RealProcesses } from './real-processes.ts';
 import { freePort, type StartedService } from './started-service.ts';
 
-export interface Rolled {
-  readonly requests: number;
-  /** What was answered with 500 or above, or not at all. */
-  readonly failed: readonly string[];
-  /** The exit status of each process that was stopped. */
-  readonly ended: ReadonlySet<number | null>;
-}
-
 const CLIENTS = 8;
 
-/** Restarts two processes behind a proxy one after the other, while votes are cast, confirmed and results read all the time. */
-export async function rollRestarts(real: RealProcesses, restarts: number): Promise<Rolled> {
+/**
+ * Restarts two processes behind a proxy one after the other, while votes are cast, confirmed and results read all the time.
+ * @returns how many requests there were, what of them was answered with 500 or above, or not at all, and the exit statuses of the processes
+ */
+export async function rollRestarts(real: RealProcesses, restarts: number) {
   const proxy = await startHealthProxy();
   const event = await createTestEvent(real.inside, real.account, {}, [
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },

@@ -342,9 +342,6 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   );
 }
 
-/** A fresh account of a service. */
-export const createTestAccount = (service: TestService, plan?: PlanName): Promise<TestAccount> => service.account(plan);
-
 /** A service for the tests of this file, stopped after the last of them. */
 export const useService = (options: TestServiceOptions = {}): Promise<TestService> => use(startTestService(options));
 

@@ -1,6 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 import { createMoneyRules } from '#src/payment-providers/currencies.ts';
 import {
@@ -20,6 +19,7 @@ import {
   type RefundRequest,
   type RefundResult,
 } from '#src/payment-providers/provider.ts';
+import { listen } from './listen.ts';
 
 // A provider that exists for tests alone: it needs nothing of the payer, counts in whole euros, and names orders.
 
@@ -36,21 +36,6 @@ interface Order {
   readonly atMs: number;
 }
 
-export interface ThirdProvider {
-  readonly url: string;
-  readonly faults: {
-    latencyMs: number;
-    refuseStatus: number;
-    refuseTimes: number;
-    resetAfterTimes: number;
-    malformedTimes: number;
-    refuseRefunds: boolean;
-  };
-  /** Sends the merchant's messages to an address. */
-  sendTo(url: string, secretKey: string): void;
-  stop(): Promise<void>;
-}
-
 const textOf = async (request: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -58,7 +43,7 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
 };
 
 /** Starts the provider itself: an API, a page to pay on, and one signed message for each payment. */
-export async function startThirdProvider(): Promise<ThirdProvider> {
+export async function startThirdProvider() {
   const orders = new Map<string, Order>();
   const faults = { latencyMs: 0, refuseStatus: 0, refuseTimes: 0, resetAfterTimes: 0, malformedTimes: 0 };
   const third = { ...faults, refuseRefunds: false };
@@ -106,16 +91,12 @@ export async function startThirdProvider(): Promise<ThirdProvider> {
     response.writeHead(status).end(third.malformedTimes > 0 ? '{"order' : JSON.stringify(answer));
   };
   const server = createServer((request, response) => void serve(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...(await listen(server)),
     faults: third,
-    sendTo: (url, secretKey) => {
+    /** Sends the merchant's messages to an address. */
+    sendTo(url: string, secretKey: string): void {
       receiver = { url, secretKey };
-    },
-    stop: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
     },
   };
 }

@@ -1,26 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import { createDemo, type EmptyDemo } from '#src/demo/create-demo.ts';
+import { createDemo } from '#src/demo/create-demo.ts';
 import { freePort } from './started-service.ts';
 import type { TestService } from './test-service.ts';
 
 const EXAMPLES = path.resolve(import.meta.dirname, '../../examples');
 
-/** The example as it runs beside the demo, with a demo of its own. */
-export interface VotingPage {
-  readonly demo: EmptyDemo;
-  /** Addresses of the pages of the demo's election and poll. */
-  readonly election: string;
-  readonly poll: string;
-  stop(): Promise<void>;
-}
+export type VotingPage = Awaited<ReturnType<typeof startVotingPage>>;
 
-/** @param names what it finds in its environment besides the demo's names */
-export async function startVotingPage(
-  service: TestService,
-  names: Readonly<Record<string, string>> = {},
-): Promise<VotingPage> {
+/** The example as it runs beside the demo, with a demo of its own. @param names what it finds in its environment besides the demo's names */
+export async function startVotingPage(service: TestService, names: Readonly<Record<string, string>> = {}) {
   const demo = await createDemo(service.deps, true, 'https://vote.club.example');
   const port = await freePort();
   const child: ChildProcess = spawn(
@@ -41,9 +31,10 @@ export async function startVotingPage(
   if (first === undefined) throw new Error('the voting page did not start');
   return {
     demo,
+    /** Addresses of the pages of the demo's election and poll. */
     election: `http://127.0.0.1:${port}/${demo.event}`,
     poll: `http://127.0.0.1:${port}/${demo.poll}`,
-    async stop() {
+    async stop(): Promise<void> {
       child.kill();
       await closed;
     },

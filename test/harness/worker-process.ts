@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,28 +7,13 @@ import { programFile } from './programs.ts';
 import { freePort, QUICK_START } from './started-service.ts';
 import { eventually, markPlaces, type TestService } from './test-service.ts';
 
-/** The service as a process that runs jobs, on a test's database. */
-export interface WorkerProcess {
-  readonly child: ChildProcess;
-  readonly port: number;
-  /** Lines of its log. */
-  log(): string;
-  /** What `/health` says of its jobs; undefined while it does not answer. */
-  health(): Promise<string | undefined>;
-  metrics(): Promise<string>;
-  /** Asks it to stop, and returns its exit status and after how long it came. */
-  stop(): Promise<{ code: number | null; ms: number }>;
-  kill(): Promise<void>;
-  /** How it ended. */
-  readonly exited: Promise<number | null>;
-  /** How much of each limited thing its requests hold, and how many connections to the database are in use. */
-  held(): Promise<Readonly<Record<string, number>>>;
-}
+export type WorkerProcess = Awaited<ReturnType<typeof startWorkerProcess>>;
 
 /** What its connections are called, so that a test can break them off and leave its own alone. */
 export const WORKER_CONNECTIONS = 'voting-service worker-under-test';
 
 /**
+ * Starts the service as a process that runs jobs, on a test's database.
  * @param settings more of its settings; a DATA_DIR of its own unless one is named, whose places are marked already then
  * @param root the checkout to run, this one unless said otherwise
  */
@@ -36,7 +21,7 @@ export async function startWorkerProcess(
   service: TestService,
   settings: Readonly<Record<string, string>> = {},
   root?: string,
-): Promise<WorkerProcess> {
+) {
   const given = settings['DATA_DIR'];
   const dataDir = given ?? mkdtempSync(path.join(tmpdir(), 'voting-service-worker-'));
   if (given === undefined) await markPlaces(service.databaseUrl, { ...service.deps.config, dataDir });
@@ -86,20 +71,24 @@ export async function startWorkerProcess(
   };
   await eventually(async () => (child.exitCode === null ? await health() : 'ended'), 60_000);
   return {
-    child,
-    port,
+    ...{ child, port },
+    /** How it ended. */
     exited,
+    /** Lines of its log. */
     log: () => log,
+    /** What `/health` says of its jobs; undefined while it does not answer. */
     health,
     metrics: async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
+    /** Asks it to stop. @returns its exit status, and after how long it came */
     async stop() {
       const from = performance.now();
       return { code: await end('SIGTERM'), ms: performance.now() - from };
     },
-    async kill() {
+    async kill(): Promise<void> {
       await end('SIGKILL');
     },
-    async held() {
+    /** How much of each limited thing its requests hold, and how many connections to the database are in use. */
+    async held(): Promise<Readonly<Record<string, number>>> {
       const answered = once(child, 'message');
       child.send('held');
       const [held] = await answered;

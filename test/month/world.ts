@@ -26,6 +26,7 @@ import { Met } from '#test/harness/met.ts';
 import { makeServerFolder, type OwnServer, startOwnServer, startServer, stopServer } from '#test/harness/own-server.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { type Ended, freePort, runCommand } from '#test/harness/started-service.ts';
+import { untilTrue } from '#test/harness/test-service.ts';
 import { runAlone, SHIFTED_TIME } from '#test/model/driver-database.ts';
 import { type ServiceProgram, startProgram } from '#test/model/driver-services.ts';
 import { passedBy, settleAll } from '#test/model/driver-settle.ts';
@@ -301,7 +302,7 @@ export class World {
       'SELECT pg_walfile_name(pg_current_wal_insert_lsn()) AS file',
     );
     await this.client.query('SELECT pg_switch_wal()');
-    await eventually(() => readdirSync(this.archive).includes(rows[0]?.file ?? ''));
+    await untilTrue(() => readdirSync(this.archive).includes(rows[0]?.file ?? ''));
     for (let place = 0; place < PROCESSES; place += 1) await this.#process(place).end('SIGTERM');
     await this.disconnect();
     this.stopDatabase();
@@ -389,11 +390,3 @@ const archiving = (archive: string): string[] => [
 ];
 
 const newKey = (): string => randomBytes(32).toString('base64');
-
-async function eventually(look: () => boolean): Promise<void> {
-  const until = Date.now() + 60_000;
-  while (!look()) {
-    if (Date.now() > until) throw new Error('the archive does not come');
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}

@@ -24,12 +24,7 @@ function withoutPageHeaders(bytes: Buffer): Buffer {
 }
 
 /** The write-ahead log from a moment on, of which nothing is recycled until it is let go: other tests have the server make checkpoints. */
-export interface HeldLog {
-  readonly since: string;
-  letGo(): Promise<void>;
-}
-
-export async function holdLog(pool: pg.Pool): Promise<HeldLog> {
+export async function holdLog(pool: pg.Pool) {
   const slot = `attacker_${randomBytes(6).toString('hex')}`;
   await pool.query('SELECT pg_create_physical_replication_slot($1, true)', [slot]);
   const { rows } = await pool.query<{ at: string }>('SELECT pg_current_wal_insert_lsn() AS at');
@@ -95,17 +90,6 @@ export interface FileAttack {
   readonly voters: readonly KnownVoter[];
   /** Keys of 32 bytes that the attacker holds, whatever they are the keys of. */
   readonly masters: readonly Buffer[];
-}
-
-export interface FileReport {
-  /** Voters whose ballot was read out of a pending row, dead or alive. */
-  readonly byPendingRows: number;
-  /** Voters whose code was made again from the claim of their cast. */
-  readonly byClaims: number;
-  /** Voters whose rows were found at all: without any there is nothing to attack. */
-  readonly found: number;
-  /** By pairing the order in which voters were written with the order of the log: how many were right. */
-  readonly byOrder: number;
 }
 
 const VOTER = /vtr_[0-9a-z]{22}/;
@@ -188,7 +172,7 @@ function readClaims(attack: FileAttack, rings: readonly Secrets[], log: LogOrder
 export type LogOrder = readonly string[];
 
 /** Tries to link voters with ballots from files alone. @param log what is public: the order of the ballots */
-export function attackFiles(attack: FileAttack, log: LogOrder): FileReport {
+export function attackFiles(attack: FileAttack, log: LogOrder) {
   const { files, eventId, voters } = attack;
   const rings = attack.masters.map((master) => createSecrets([master]));
   const truth = new Map(voters.map(({ id, ballot }) => [id, ballot]));
@@ -208,9 +192,13 @@ export function attackFiles(attack: FileAttack, log: LogOrder): FileReport {
   const claimed = readClaims(attack, rings, log);
   const listed = order.filter((id) => truth.has(id));
   return {
+    /** Voters whose ballot was read out of a pending row, dead or alive. */
     byPendingRows: [...read].filter(([id, ballots]) => ballots.has(truth.get(id) ?? '')).length,
+    /** Voters whose code was made again from the claim of their cast. */
     byClaims: [...claimed].filter(([id, ballots]) => ballots.has(truth.get(id) ?? '')).length,
+    /** Voters whose rows were found at all: without any there is nothing to attack. */
     found: listed.length,
+    /** By pairing the order in which voters were written with the order of the log: how many were right. */
     byOrder: listed.filter((id, place) => truth.get(id) === log[place]).length,
   };
 }

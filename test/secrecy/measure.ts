@@ -113,24 +113,13 @@ function rightBy({ order, ends }: Ordered, truth: Uint8Array, large: number): nu
   return best;
 }
 
-export interface MeasureReport {
-  readonly measures: number;
-  readonly voters: number;
-  /** Ballots that the best measure guesses right. */
-  readonly right: number;
-  readonly by: string;
-  /** The same where ballots are dealt to voters at random: the second best of 200 deals. */
-  readonly byChance: number;
-}
-
 const DEALS = 200;
 
-/** @param random from 0 to below 1 */
-export function measureAll(
-  dump: readonly DumpedRow[],
-  voters: readonly MeasuredVoter[],
-  random: () => number,
-): MeasureReport {
+/**
+ * Says how many ballots the best measure guesses right, and how many where ballots are dealt to voters at random: the second best of 200 deals.
+ * @param random from 0 to below 1
+ */
+export function measureAll(dump: readonly DumpedRow[], voters: readonly MeasuredVoter[], random: () => number) {
   const ordered = measuresOf(dump, voters).map(inOrder);
   // Many measures part the voters alike, or not at all: of each kind one is asked.
   const unlike = new Map(ordered.map((one) => [`${one.ends}: ${one.order}`, one])).values().toArray();
