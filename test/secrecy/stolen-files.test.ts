@@ -5,6 +5,7 @@ import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, type KeyedElection, keyFiles } from '#test/harness/keyed-elections.ts';
 import { useService } from '#test/harness/test-service.ts';
+import { useOwnServer } from '#test/harness/use.ts';
 import { attackFiles, type DiskFile, holdLog, type KnownVoter, readDisk } from './file-attacker.ts';
 
 /** SECRECY_VOTERS=1000 plays a larger election, which takes minutes. */
@@ -14,7 +15,8 @@ const RIGHT_BY_CHANCE = VOTERS > 100 ? 12 : 7;
 const ATTACK_MS = 900_000;
 
 // Nothing is sealed before the end: every ballot waits in the queue when the backup is taken.
-const service = await useService({ worker: false });
+// Beside other tests their server writes gigabytes, all of which an attacker would go through.
+const service = await useService({ worker: false, databaseUrl: await useOwnServer('stolen-files') });
 const account = await service.account();
 let election: KeyedElection;
 let apiKeyId: string;
