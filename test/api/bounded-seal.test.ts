@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { openWaiting, sealEntries } from '#src/ballots/waiting-ballot.ts';
 import { sealDeps } from '#src/work.ts';
 import { tendLog, votesFor } from '#test/harness/elections.ts';
+import { withClient } from '#test/harness/empty-database.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 // However many ballots wait, a step of the sequencer reads as many rows of the queue as it moves, give or take a few.
@@ -48,13 +49,12 @@ test('what waits is read a few times in all, not once a step', async () => {
       [event.id, chunk, chunk.map((tag) => sealEntries(secrets, event.id, tag, entries))],
     );
   }
-  const client = new pg.Client({ connectionString: service.databaseUrl });
-  await client.connect();
-  await client.query('ANALYZE ballot_queue');
-  const before = await rowsRead(client);
-  await tendLog(sealDeps(service.deps), event.id, 5);
-  const read = (await rowsRead(client)) - before;
-  await client.end();
+  const read = await withClient(service.databaseUrl, async (client) => {
+    await client.query('ANALYZE ballot_queue');
+    const before = await rowsRead(client);
+    await tendLog(sealDeps(service.deps), event.id, 5);
+    return (await rowsRead(client)) - before;
+  });
   const [log] = await service.query<{ ballots: string; confirmed: string }>(
     'SELECT ballots, confirmed FROM ballot_logs WHERE voting_event_id = $1',
     [event.id],

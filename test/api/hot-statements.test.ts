@@ -12,7 +12,9 @@ import { findTaken } from '#src/voters/take-rows.ts';
 import { verifyVoter } from '#src/voters/voter-identity.ts';
 import { findAccess } from '#src/voting-events/access.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
+import { withClient } from '#test/harness/empty-database.ts';
 import { FullElection, keepUntended, ReadingMeter, type Work } from '#test/harness/full-election.ts';
+import { runStatements } from '#test/harness/test-database.ts';
 import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
 
 /** What keeps the service fast, held by counting: trips, rows and bytes are the same on every machine. */
@@ -25,10 +27,7 @@ const account = await service.account();
 const full = await FullElection.open(service, account, 100_000);
 beforeAll(async () => {
   await full.fill();
-  const client = new pg.Client({ connectionString: service.databaseUrl });
-  await client.connect();
-  await client.query('ANALYZE');
-  await client.end();
+  await runStatements(service.databaseUrl, ['ANALYZE']);
 });
 
 /** Statements of organizers, who come once in a while: they are planned each time that they are sent. */
@@ -227,13 +226,11 @@ describe('a cast writes little to the log of the database', () => {
 
 describe('confirms that come together', () => {
   /** In a transaction that is undone. */
-  async function undone(work: (client: pg.Client) => Promise<void>): Promise<void> {
-    const client = new pg.Client({ connectionString: service.databaseUrl });
-    await client.connect();
-    await client.query('BEGIN');
-    await work(client);
-    await client.end();
-  }
+  const undone = (work: (client: pg.Client) => Promise<void>): Promise<void> =>
+    withClient(service.databaseUrl, async (client) => {
+      await client.query('BEGIN');
+      await work(client);
+    });
 
   test('queue their ballots under one transaction ID, and note who voted under another one', async () => {
     await undone(async (client) => {

@@ -12,7 +12,7 @@ import { migrate } from '#src/database/migrate.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
 import { startOwnDatabase } from '#test/harness/own-database.ts';
-import { runAlone } from '#test/model/driver-database.ts';
+import { runStatements } from '#test/harness/test-database.ts';
 import { parentOf } from './processor-ticks.ts';
 import { Draw } from './seed.ts';
 import { type ServerKind, type ServerProcess, startServerProcess } from './server-process.ts';
@@ -67,7 +67,7 @@ export async function startBench({ scale, seed, profileFolder }: BenchOptions) {
   writeFileSync(plansFile, JSON.stringify(PLANS));
   await migrate(database.url);
   // The database notes how long it waits for the disk.
-  await runAlone(database.url, ['ALTER SYSTEM SET track_wal_io_timing = on', 'SELECT pg_reload_conf()']);
+  await runStatements(database.url, ['ALTER SYSTEM SET track_wal_io_timing = on', 'SELECT pg_reload_conf()']);
   let port: number | undefined;
   const sandbox = await startSandbox({
     ...{ production: false, now: Date.now },

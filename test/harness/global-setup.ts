@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '#src/database/migrate.ts';
 import { bundlePrograms } from './bundle-programs.ts';
@@ -22,18 +21,13 @@ declare module 'vitest' {
 const BUILD = path.resolve(import.meta.dirname, '../../scripts/build-assets.ts');
 
 // A template cannot be dropped; one may be left from a run that was killed.
-async function dropTemplate(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
+const dropTemplate = (url: string): Promise<void> =>
+  withClient(url, async (client) => {
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [TEMPLATE_DATABASE]);
     if (rowCount === 0) return;
     await client.query(`ALTER DATABASE ${TEMPLATE_DATABASE} IS_TEMPLATE false`);
     await client.query(`DROP DATABASE ${TEMPLATE_DATABASE} WITH (FORCE)`);
-  } finally {
-    await client.end();
-  }
-}
+  });
 
 async function createTemplate(url: string): Promise<void> {
   await dropTemplate(url);

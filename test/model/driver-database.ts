@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { migrate } from '#src/database/migrate.ts';
 import { startOwnDatabase } from '#test/harness/own-database.ts';
+import { runStatements } from '#test/harness/test-database.ts';
 
 interface Server {
   readonly url: string;
@@ -20,17 +21,6 @@ async function startServer(): Promise<Server> {
   return startOwnDatabase('model', false);
 }
 
-/** Statements on a connection of their own. */
-export async function runAlone(url: string, statements: readonly string[]): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    for (const statement of statements) await client.query(statement);
-  } finally {
-    await client.end();
-  }
-}
-
 interface Template {
   readonly server: Server;
   readonly name: string;
@@ -45,7 +35,7 @@ async function takeTemplate(): Promise<Template> {
   template ??= (async () => {
     const server = await startServer();
     const name = `voting_model_template_${randomBytes(4).toString('hex')}`;
-    await runAlone(server.url, [`CREATE DATABASE ${name}`]);
+    await runStatements(server.url, [`CREATE DATABASE ${name}`]);
     await migrate(withDatabase(server.url, name));
     return { server, name, users: 0 };
   })();
@@ -58,7 +48,7 @@ async function letGo(taken: Template): Promise<void> {
   taken.users -= 1;
   if (taken.users > 0) return;
   template = undefined;
-  await runAlone(taken.server.url, [`DROP DATABASE IF EXISTS ${taken.name} WITH (FORCE)`]);
+  await runStatements(taken.server.url, [`DROP DATABASE IF EXISTS ${taken.name} WITH (FORCE)`]);
   await taken.server.stop();
 }
 
@@ -104,11 +94,11 @@ export class DriverDatabase {
     const taken = await takeTemplate();
     const name = `voting_model_${randomBytes(6).toString('hex')}`;
     const url = withDatabase(taken.server.url, name);
-    await runAlone(taken.server.url, [
+    await runStatements(taken.server.url, [
       `CREATE DATABASE ${name} TEMPLATE ${taken.name}`,
       `ALTER DATABASE ${name} SET search_path = public, pg_catalog`,
     ]);
-    await runAlone(url, SHIFTED_TIME);
+    await runStatements(url, SHIFTED_TIME);
     const client = new pg.Client({ connectionString: url });
     // A query on a lost connection fails by itself.
     client.on('error', () => undefined);
@@ -149,7 +139,7 @@ export class DriverDatabase {
 
   async drop(): Promise<void> {
     await this.client.end();
-    await runAlone(this.#taken.server.url, [`DROP DATABASE IF EXISTS ${this.#name} WITH (FORCE)`]);
+    await runStatements(this.#taken.server.url, [`DROP DATABASE IF EXISTS ${this.#name} WITH (FORCE)`]);
     await letGo(this.#taken);
   }
 }

@@ -26,8 +26,9 @@ import { Met } from '#test/harness/met.ts';
 import { makeServerFolder, type OwnServer, startOwnServer, startServer, stopServer } from '#test/harness/own-server.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { type Ended, freePort, runCommand } from '#test/harness/started-service.ts';
+import { runStatements } from '#test/harness/test-database.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
-import { runAlone, SHIFTED_TIME } from '#test/model/driver-database.ts';
+import { SHIFTED_TIME } from '#test/model/driver-database.ts';
 import { type ServiceProgram, startProgram } from '#test/model/driver-services.ts';
 import { passedBy, settleAll } from '#test/model/driver-settle.ts';
 import { setTimeOffset } from '#test/model/driver-time.ts';
@@ -102,7 +103,7 @@ export class World {
       'min_wal_size = 32MB',
     ]);
     await migrate(server.url);
-    await runAlone(server.url, ['ALTER DATABASE voting SET search_path = public, pg_catalog', ...SHIFTED_TIME]);
+    await runStatements(server.url, ['ALTER DATABASE voting SET search_path = public, pg_catalog', ...SHIFTED_TIME]);
     let world: World | undefined;
     const [mail, steady] = [await startMailServer(), await startReceiver()];
     world = new World(folder, { mail, steady, server, ownDisk, archive });
