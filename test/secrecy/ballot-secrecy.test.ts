@@ -11,12 +11,11 @@ import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
 import { type AttackReport, attack, type DumpedRow, dumpDatabase, type KnownVoter, sharedValues } from './attacker.ts';
 
-/** A sample; 1,000 by night: `npm run secrecy`. What links one ballot in forty is above chance here, there one in a hundred. */
-const VOTERS = Number(process.env['SECRECY_VOTERS'] ?? 400);
+const VOTERS = 1_000;
 /** Who asks for a key together, and then votes. */
 const GROUP = 50;
 /** From here on many vote at once, so that their ballots are written together, and without idempotency keys. */
-const TOGETHER_FROM = 0.75 * VOTERS;
+const TOGETHER_FROM = 800;
 /** Ballots that still wait in the queue when the first dump is taken. */
 const WAITING = 20;
 /** By pairing two orders that have nothing to do with each other, one is right on average; ten are in one case of 10^7. */
