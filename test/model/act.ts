@@ -243,6 +243,8 @@ const acts: Record<string, Act> = {
     const soon = [event.startsAt, event.endsAt].some((one) => one !== null && one > now && one < now + HOUR);
     const isLate = event.endsAt !== null && event.endsAt <= now;
     if (!hasChoices(event) || soon || isLate || event.payToVote !== null || event.business !== null) return;
+    // A start gives an election its own key, which no rehearsal may take.
+    if (random.chance(0.5)) await organize(world, op, event, 'PATCH', '', { startsAt: now + 30 * DAY });
     await begun();
     await world.settle();
     for (let round = random.between(1, 2); event.rehearsal !== null && !world.stopped; round -= 1) {
@@ -253,6 +255,8 @@ const acts: Record<string, Act> = {
       if (world.stopped) return;
       await organize(world, op, event, 'PATCH', '', { status: 'closed' });
       await world.settle();
+      // Until the recurring jobs have seen the closed round.
+      for (let minute = random.pick([0, 3]); minute > 0; minute -= 1) await world.advance(MINUTE);
       if (random.chance(0.5)) await cast(world, op, event, random, false);
       await organize(world, op, event, 'GET', '/results');
       if (round > 1) await begun();

@@ -3,7 +3,15 @@ import { countPlainly, type PlainBallot, type PlainPosition } from '#test/second
 import { disclosureBody, fewHolders, isMarked, type Shown } from './disclosure.ts';
 import type { Json } from './kit.ts';
 import * as kit from './kit.ts';
-import { type Ballot, type Candidate, type Event, frozen, type Position, shownStatus } from './state.ts';
+import {
+  type Ballot,
+  type Candidate,
+  type Event,
+  frozen,
+  isRoundClosing,
+  type Position,
+  shownStatus,
+} from './state.ts';
 
 const MICRO = 1_000_000n;
 const scaled = (weight: number): bigint => BigInt(Math.round(weight * 1e6));
@@ -203,6 +211,7 @@ function electorateOf(event: Event, shown: Shown | undefined, final: boolean): {
 export function resultsBody(event: Event, given: readonly Ballot[], now: number, shown: Shown): Json {
   const ballots = given.filter((one) => !one.voided);
   const final = frozen(event, now);
+  const isClosing = isRoundClosing(event, now);
   const found = electorateOf(event, shown, final);
   // No more than all have voted: what the ballots show of approvals that are kept back is in it (a share is from 0 to 1).
   const cast = ballots.reduce((sum, one) => sum + scaled(one.weight), 0n);
@@ -222,9 +231,9 @@ export function resultsBody(event: Event, given: readonly Ballot[], now: number,
   return {
     votingEventId: event.id,
     title: event.title,
-    final,
+    final: isClosing ? kit.oneOf(true, false) : final,
     asOf: kit.TIME,
-    afterReversals: final ? afterReversals(event) : null,
+    afterReversals: isClosing ? kit.ANY : final ? afterReversals(event) : null,
     stats: {
       ballots: ballots.length,
       disclosure: disclosureBody(event, now, shown),

@@ -131,6 +131,7 @@ export function opening(shape: number, e: number, random: Random): Op[] {
       candidates(0, 2);
   }
   if (voters !== undefined) add('voters', 0, 0, voters);
+  if (random.chance(0.15)) add('rehearse');
   if (settings['startsIn'] === undefined || random.chance(0.6)) add('open');
   else add('advanceTo');
   if (voters !== undefined && random.chance(0.8)) add('keys', 0, 12);

@@ -24,6 +24,7 @@ import {
   type Event,
   emailKey,
   frozen,
+  isRoundClosing,
   livePendings,
   metInPoll,
   statusOf,
@@ -277,7 +278,7 @@ function votes(_: Model, { event, query, now }: Context): Expected[] {
   if (event.ballots.some((one) => one.voided)) return [{ status: 200 }];
   if (query.get('cursor') !== null) return [{ status: 200 }, refuse(400, 'bad_request')];
   const rows = voteRows(event, query.get('positionId'), query.get('candidateId'));
-  const sealed = event.type === 'poll' || frozen(event, now);
+  const sealed = event.type === 'poll' || (frozen(event, now) && !isRoundClosing(event, now));
   const tail = { nextCursor: rows.length > limit ? kit.STRING : null };
   if (sealed && rows.length <= limit) return [{ status: 200, body: { data: new kit.Bag(rows), ...tail } }];
   if (sealed) return [{ status: 200, body: tail }];

@@ -286,6 +286,9 @@ export function frozen(event: Event, now: number): boolean {
   const wait = event.rehearsal === null ? CONFIRM_WINDOW : 0;
   return end !== null && statusOf(event, now) === 'closed' && now >= end + wait;
 }
+/** Whether a job may still close the log of a closed round: until then its result is not final. */
+export const isRoundClosing = ({ rehearsal, closedAt }: Event, now: number): boolean =>
+  rehearsal !== null && closedAt !== null && now < closedAt + 2_000;
 /** Casts that wait: not yet dropped by time. */
 export function livePendings(event: Event, now: number): Pending[] {
   const end = closesAt(event);
