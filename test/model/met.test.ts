@@ -8,7 +8,7 @@ import { BY_THE_CLOCK } from './driver-settle.ts';
 const service = await useService({ worker: false });
 
 /** Few histories of one seed: what they met is printed; fewer than MET_IN_SAMPLE of `run.ts`, or a line of never-met.ts that is not true, fails. */
-const SAMPLE = ['--seed', '7', '--histories', '12', '--ops', '40', '--shrinks', '0', '--tolerated', '1', '--sample'];
+const SAMPLE = ['--seed', '17', '--histories', '12', '--ops', '40', '--shrinks', '0', '--tolerated', '1', '--sample'];
 
 test('the histories of one seed differ in nothing, and meet what they promise', () => {
   const { status, stdout, stderr } = spawnSync(
