@@ -65,7 +65,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 909,
   webhooks: 2450,
   'voting-events': 4971,
-  'ballot-definition': 3647,
+  'ballot-definition': 3648,
   voters: 5405,
   payments: 3998,
   credits: 701,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4211,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_421;
+const LINES_OF_ALL = 64_422;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

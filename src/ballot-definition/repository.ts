@@ -123,8 +123,8 @@ async function listCandidatesAfter(
 }
 
 const READ_BALLOT = `
-  SELECT 'event' AS part, CASE WHEN $2 = t.paper_version || ' ' || event_ends(t.ends_at, t.closed_at, t.rehearsal_since, t.rehearsal_number,
-    t.type, t.voter_approval, t.repeat_votes, t.require_voter_id) THEN 'null' ELSE to_json(t) END AS row, 0 AS place, '' AS id
+  SELECT 'event' AS part, CASE WHEN t.final_at IS NOT DISTINCT FROM $3 AND $2 = t.paper_version || ' ' || event_ends(t.ends_at, t.closed_at,
+    t.rehearsal_since, t.rehearsal_number, t.type, t.voter_approval, t.repeat_votes, t.require_voter_id) THEN 'null' ELSE to_json(t) END AS row, 0 AS place, '' AS id
     FROM voting_events t WHERE t.id = $1 AND t.deleted_at IS NULL
   UNION ALL SELECT 'position', to_json(t), t.sort_order, t.id FROM positions t WHERE t.voting_event_id = $1 AND t.deleted_at IS NULL
   UNION ALL (SELECT 'candidate', to_json(t), t.sort_order, t.id FROM candidates t
@@ -148,7 +148,8 @@ export async function readSmallBallot(
   known?: VotingEvent,
 ): Promise<(BallotRows & { readonly event: VotingEvent }) | 'large' | undefined> {
   const found = await runNamed<{ part: string; row: Record<string, unknown> }>(pool, 'read_ballot', READ_BALLOT, [
-    ...[eventId, known === undefined ? null : paperOf(known)],
+    // `findAccess` takes a forged `finalAt` away: the row is read again, so that the ballot counts as forged.
+    ...[eventId, known === undefined ? null : paperOf(known), known?.finalAt ?? null],
   ]);
   const rowsOf = <Of extends Table>(part: string, table: Of) =>
     found.filter((one) => one.part === part).map(({ row }) => rowOfJson(table, row));

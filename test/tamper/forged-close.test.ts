@@ -52,6 +52,17 @@ const MARKS = `UPDATE ballot_logs SET closed_size = size, lot_root = decode(repe
   close_salt = decode(repeat('22', 32), 'hex'), close_content = '{}' WHERE voting_event_id = $1`;
 const MARKED_FINAL = 'UPDATE voting_events SET final_at = now_ms() WHERE id = $1';
 
+test('a ballot that nobody has read yet is refused once SQL marks its event as final', async () => {
+  const election = await createKeyedElection(service, account, [1]);
+  await write(election, MARKED_FINAL);
+  service.deps.events.forget(election.id);
+  const ballot = `/public/voting-events/${election.id}/ballot`;
+  expect(refusalOf(await service.call('GET', ballot, undefined, { key: account.vote }))).toEqual([
+    500,
+    'rows_disagree',
+  ]);
+});
+
 describe('a log that SQL closed', () => {
   test.each([
     ['its columns', MARKS, true],
@@ -267,13 +278,20 @@ describe('the key of an election', () => {
     expect(keyFiles(keys, election.id)).toEqual([]);
   });
 
-  test('is destroyed although SQL says that it is needed', async () => {
+  test.each([
+    ['it is needed', undefined],
+    [
+      'the election is rehearsed again',
+      'UPDATE voting_events SET rehearsal_since = 1, rehearsal_number = 1 WHERE id = $1',
+    ],
+  ])('is destroyed although SQL says that %s', async (_, statement) => {
     const election = await createKeyedElection(service, account, [1, 1, 1]);
     await voteWith(service, election, [0]);
     const [file = ''] = keyFiles(keys, election.id);
     const content = readFileSync(path.join(keys, file));
     await finishEvent(service, election.id);
     expect(keyFiles(keys, election.id)).toEqual([]);
+    if (statement !== undefined) await write(election, statement);
     writeFileSync(path.join(keys, file), content);
     await destroyKeys();
     expect(keyFiles(keys, election.id)).toEqual([]);
@@ -299,18 +317,6 @@ describe('the key of an election', () => {
     expect(keyFiles(keys, election.id)).toEqual(own);
     demand(await setStatus(service, election, 'open'), 200);
     await voteWith(service, election, [0]);
-  });
-
-  test('is destroyed although SQL says that the election is rehearsed again', async () => {
-    const election = await createKeyedElection(service, account, [1, 1, 1]);
-    await voteWith(service, election, [0]);
-    const [file = ''] = keyFiles(keys, election.id);
-    const content = readFileSync(path.join(keys, file));
-    await finishEvent(service, election.id);
-    await write(election, 'UPDATE voting_events SET rehearsal_since = 1, rehearsal_number = 1 WHERE id = $1');
-    writeFileSync(path.join(keys, file), content);
-    await destroyKeys();
-    expect(keyFiles(keys, election.id)).toEqual([]);
   });
 
   test.each([

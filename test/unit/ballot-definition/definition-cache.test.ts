@@ -113,6 +113,7 @@ test('a ballot that one statement reads has the rows, values and order of the li
   expect(await read(event)).toBe(event);
   expect(await read({ ...event, definitionVersion: event.definitionVersion - 1 })).toEqual(event);
   expect(await read({ ...event, endsAt: 1 })).toEqual(event);
+  expect(await read({ ...event, finalAt: 1 })).toEqual(event);
 });
 
 test('a hundred candidates, who can have 2 MB, are not read by one statement', async () => {
