@@ -53,7 +53,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2017,
+  platform: 2023,
   'payment-providers': 2029,
   database: 2251,
   'embedded-postgres': 850,
@@ -63,7 +63,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 583,
   mail: 557,
   accounts: 909,
-  webhooks: 2450,
+  webhooks: 2445,
   'voting-events': 4971,
   'ballot-definition': 3648,
   voters: 5405,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4211,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_422;
+const LINES_OF_ALL = 64_423;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

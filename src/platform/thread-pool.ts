@@ -8,6 +8,17 @@ import { Turns } from './turns.ts';
 const SPARES = 2;
 const SPARE_AFTER_MS = 300;
 
+/** Starts a program of this service as a thread, which does not keep the process alive while it is idle. @param data its `workerData` */
+export function startThread(program: URL, data: unknown, maxHeapMb: number): Worker {
+  const worker = new Worker(program, {
+    execArgv: [],
+    workerData: data,
+    resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
+  });
+  worker.unref();
+  return worker;
+}
+
 interface PoolLimits {
   readonly threads: number;
   readonly maxHeapMb: number;
@@ -143,13 +154,8 @@ export class ThreadPool {
   }
 
   #start(): Thread {
-    const worker = new Worker(new URL('./pool-thread.ts', import.meta.url), {
-      execArgv: [],
-      workerData: this.#data,
-      resourceLimits: { maxOldGenerationSizeMb: this.#limits.maxHeapMb },
-    });
-    // Idle threads must not keep the process alive.
-    worker.unref();
+    const program = new URL('./pool-thread.ts', import.meta.url);
+    const worker = startThread(program, this.#data, this.#limits.maxHeapMb);
     const end = (fault: Error): void => {
       clearTimeout(thread.timer);
       if (!this.#threads.delete(thread)) return;

@@ -1,4 +1,5 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '#src/platform/thread-pool.ts';
 import type { Poster, PostOutcome } from './guarded-post.ts';
 import type { Answered, Posted } from './post-thread.ts';
 import type { WebhookReach } from './receiver-url.ts';
@@ -38,13 +39,7 @@ export class ThreadPoster implements Poster {
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL('./post-thread.ts', import.meta.url), {
-      execArgv: [],
-      workerData: this.#reach,
-      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
-    });
-    // An idle thread must not keep the process alive.
-    thread.unref();
+    const thread = startThread(new URL('./post-thread.ts', import.meta.url), this.#reach, MAX_HEAP_MB);
     thread.on('message', ({ number, outcome }: Answered) => {
       this.#underWay.get(number)?.resolve(outcome);
       this.#underWay.delete(number);
