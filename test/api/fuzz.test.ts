@@ -14,7 +14,7 @@ import { patiently, type TestAccount, type TestAnswer } from '#test/harness/test
 import { useOwnServer } from '#test/harness/use.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 
-// Whether a refusal wrote something is cheap to see only where nobody else writes.
+// Where no other test writes to the server, its next transaction ID tells at once that a refusal wrote nothing.
 const { service } = await usePaidService({ worker: false, databaseUrl: await useOwnServer('fuzz') });
 const { met } = service;
 const account = await service.account();

@@ -53,7 +53,7 @@ export async function startFailingProxy(port: number) {
     ...(await listen(server)),
     /** Every request since the last call of `fail`. */
     requests,
-    /** What becomes of the next requests, one after the other; those that follow are passed on. */
+    /** Makes the next requests fail, the first by the first fault and so on. Later requests are passed on. */
     fail(...faults: ProxyFault[]): void {
       waiting = faults;
       requests.length = 0;

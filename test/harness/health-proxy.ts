@@ -4,8 +4,8 @@ import { listen } from './listen.ts';
 const LOOK_EVERY_MS = 200;
 
 /**
- * A load balancer as common ones are: it asks each process for `/health`, and sends requests to those that are well. Requests are passed on
- * once, as they are: nothing that fails is tried again, and connections to the processes are kept.
+ * A load balancer like the common ones: it asks each process for `/health` and sends requests only to healthy processes. It forwards each
+ * request once, unchanged, does not retry failures, and keeps its connections to the processes.
  */
 export async function startHealthProxy() {
   let ports: readonly number[] = [];

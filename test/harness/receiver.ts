@@ -12,7 +12,7 @@ export interface Received {
 
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-/** A receiver of webhooks over real HTTP. @param answer to a message; 200 unless told otherwise. `times` counts messages from 1. */
+/** A receiver of webhooks over real HTTP. @param answer called for each message; answers 200 if left out. `times`: the number of the message, from 1 */
 export async function startReceiver(
   answer: (response: ServerResponse, request: IncomingMessage, times: number) => void = (response) =>
     response.writeHead(200).end('thanks'),

@@ -111,7 +111,7 @@ async function pay(
   return payFor(await send(service, target, JSON.stringify(body), first, world));
 }
 
-/** Reads change nothing: those that are about the same kind of event share a world. */
+/** The worlds (an account with an event and its rows) of examples that only read. They change nothing, so those about the same kind of event share one. */
 const readWorlds = new WeakMap<TestService, Map<string, Promise<ExampleWorld>>>();
 
 function worldOf(service: TestService, { name, route }: Example, byId: boolean): Promise<ExampleWorld> {

@@ -2,6 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { SEALED_ONCE } from '#src/ballot-log/due-repository.ts';
 import { LEAST_WHILE_OPEN } from '#src/ballot-log/seal-ballots.ts';
+import type { RecurringJob } from '#src/jobs/queue.ts';
+import { readSchedule } from '#src/jobs/run-jobs.ts';
 import { lifeOf } from '#src/voting-events/lifecycle.ts';
 
 interface Due {
@@ -43,49 +45,14 @@ const WORK: Readonly<Record<Exclude<keyof Due, 'jobs' | 'webhooks'>, string>> = 
   payments: 'reconcile_payments',
   ballots: 'drop_expired_ballots',
 };
-const MINUTE_MS = 60_000;
-/** The service's recurring jobs, each as often as it runs there or more often. */
-export const BY_THE_CLOCK: readonly (readonly [everyMs: number, names: readonly string[]])[] = [
-  [
-    MINUTE_MS,
-    [
-      ...[
-        'tend_ballot_logs',
-        'tend_ballot_keys',
-        'announce_timed_events',
-        'announce_left_ballots',
-        'reconcile_payments',
-      ],
-      ...['drop_expired_ballots', 'disclose_voters', 'fold_roll_sums', 'fold_roll_figures', 'sequence_service_log'],
-      ...['ask_witnesses_again', 'delete_expired_idempotency_keys'],
-    ],
-  ],
-  [
-    10 * MINUTE_MS,
-    [
-      ...[
-        'forget_full_quotas',
-        'drop_old_letters',
-        'expire_registrations',
-        'sweep_refunds',
-        'check_unready_businesses',
-      ],
-    ],
-  ],
-  [60 * MINUTE_MS, ['check_changed_logs', 'forget_webhook_deliveries', 'forget_mail_quotas', 'forget_roll_imports']],
-  [1_440 * MINUTE_MS, ['check_all_logs', 'forget_provider_events', 'sweep_payments']],
-];
 const POLL_MS = 3;
 const PATIENCE_MS = 60_000;
 /** One run of recurring work may leave something for the next; more than so many runs do not get on. */
 const MOST_RUNS = 8;
 
-/** Recurring work that time has passed by, on its way from one moment to another. */
-export function passedBy(beforeMs: number, afterMs: number): string[] {
-  return BY_THE_CLOCK.flatMap(([everyMs, names]) =>
-    Math.floor(beforeMs / everyMs) === Math.floor(afterMs / everyMs) ? [] : names,
-  );
-}
+/** The recurring jobs that are due on the way from one moment to another. */
+export const passedBy = (jobs: readonly RecurringJob[], beforeMs: number, afterMs: number): string[] =>
+  jobs.filter(({ schedule }) => readSchedule(schedule)(beforeMs) <= afterMs).map(({ name }) => name);
 
 async function readDue(client: Client): Promise<Due> {
   const { rows } = await client.query<Due>({ name: 'driver_due', text: DUE });

@@ -12,6 +12,7 @@ import type { Deps } from '#src/deps.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
+import { recurringJobs } from '#src/work.ts';
 import { markPlaces } from '#test/harness/test-service.ts';
 import type { Driver, DriverAnswer, DriverRequest, StartDriver } from './driver.ts';
 import { findBrokenInvariants, recountEvent, verifyFromOutside } from './driver-checks.ts';
@@ -161,7 +162,7 @@ class RunningDriver implements Driver {
   async advance(ms: number): Promise<void> {
     const before = driverNow();
     await this.#setOffset(this.#offsetMs + ms);
-    this.#passed = [...new Set([...this.#passed, ...passedBy(before, driverNow())])];
+    this.#passed = [...new Set([...this.#passed, ...passedBy(recurringJobs(this.#deps), before, driverNow())])];
   }
 
   async #setOffset(ms: number): Promise<void> {

@@ -18,8 +18,10 @@ import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { createAccount } from '#src/accounts/repository.ts';
 import { readConfig } from '#src/config.ts';
 import { migrate } from '#src/database/migrate.ts';
+import type { RecurringJob } from '#src/jobs/queue.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
+import { recurringJobs } from '#src/work.ts';
 import { readContract } from '#test/harness/api-document.ts';
 import { type MailServer, startMailServer } from '#test/harness/mail-server.ts';
 import { Met } from '#test/harness/met.ts';
@@ -69,6 +71,8 @@ export class World {
   #client: pg.Client | undefined;
   #offsetMs = 0;
   #passed: string[] = [];
+  /** The recurring jobs of the service, for their times alone. */
+  #recurring: readonly RecurringJob[] = [];
   #restores = 0;
   #retired: string[] = [];
 
@@ -202,7 +206,7 @@ export class World {
     this.hour += 1;
     this.#offsetMs += 3_600_000;
     setTimeOffset(this.#offsetMs);
-    this.#passed = [...new Set([...this.#passed, ...passedBy(before, Date.now() + this.#offsetMs)])];
+    this.#passed = [...new Set([...this.#passed, ...passedBy(this.#recurring, before, Date.now() + this.#offsetMs)])];
     await Promise.all([
       this.isDatabaseAway ? undefined : this.#shiftDatabase(),
       ...this.#processes.map((one, place) => one?.setOffset(this.#offsetMs + (place === 1 ? wrongMs : 0))),
@@ -265,6 +269,7 @@ export class World {
 
   async createAccount(): Promise<Keys> {
     const deps = this.#deps();
+    this.#recurring = recurringJobs(deps);
     try {
       const { id } = await createAccount(deps.db, deps, { name: 'A club', plan: 'enterprise' });
       const key = async (...scopes: ('read' | 'write' | 'vote')[]): Promise<string> =>
