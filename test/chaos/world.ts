@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { readSandboxKey } from '#sandbox/sandbox-keys.ts';
 import { startSandbox } from '#sandbox/start-sandbox.ts';
 import { SCHEMA } from '#src/database/schema-number.ts';
@@ -88,6 +89,7 @@ const BATCH = 10;
 const FIRST_RELEASE = SCHEMA.number;
 /** A migration that waits for a process that hangs takes half a minute. */
 const MOST_STARTS = 60;
+const START_PAUSE_MS = 500;
 
 /** The way of a process to database and providers, its clock, and its own folder with marked places. */
 async function makePlace(folder: string, databaseUrl: string, sandboxUrl: string, hasClock: boolean): Promise<Place> {
@@ -189,6 +191,7 @@ export async function startChaos(members: number, isLossy: boolean, dice: Chaos[
       // Where another build migrates, or the database is away, one does not begin: then it is begun again, as by a supervisor.
       if (one.child.exitCode === null) place.running = one;
       else if (tries === MOST_STARTS) throw new Error(`a process does not begin: ${one.log()}`);
+      else await delay(START_PAUSE_MS);
     }
   }
 
@@ -218,8 +221,13 @@ export async function startChaos(members: number, isLossy: boolean, dice: Chaos[
       chaos.root = copyRelease(path.join(folder, `release-${number}`), { number, statements });
       own.away = true;
       own.cut();
-      const { code, stdout, stderr } = await runCommand(['migrate'], settings, chaos.root);
-      if (code !== 0) chaos.amiss.push(`the migration to ${number} ended with ${code}: ${stdout}${stderr}`);
+      // Where another fault takes the database away, it says so, and is run again, as by an operator.
+      for (let tries = 1; ; tries += 1) {
+        const ended = await runCommand(['migrate'], settings, chaos.root);
+        if (ended.code === 0) break;
+        if (tries === MOST_STARTS) throw new Error(`the migration to ${number} fails: ${ended.stdout}${ended.stderr}`);
+        await delay(START_PAUSE_MS);
+      }
       // From now on this process looks with the eyes of that release, which differs in nothing that it looks at.
       Object.assign(SCHEMA, { number, digest: NEXT_DIGEST });
       own.away = false;

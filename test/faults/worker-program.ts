@@ -1,4 +1,5 @@
 import { readConfig } from '#src/config.ts';
+import { requireMigrated } from '#src/database/migrate.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { endInTime } from '#src/many-processes.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
@@ -13,6 +14,8 @@ import { createDeps, startService } from '#src/service.ts';
 const config = readConfig();
 const { SANDBOX_URL, BY_CLOCK } = process.env;
 const databaseUrl = config.databaseUrl ?? '';
+// As the real start: while another build migrates, a process of this one does not begin.
+await requireMigrated(databaseUrl);
 const deps = createDeps(config, databaseUrl, createLog(config.logLevel), SANDBOX_URL);
 const service = await startService(deps, databaseUrl, BY_CLOCK === 'off' ? [] : undefined);
 process.on('SIGUSR2', () => void reconcilePayments(paymentDeps(deps)));
