@@ -295,11 +295,6 @@ export function readPaymentCredentials(): { secretKey?: string; webhookSecret?: 
   };
 }
 
-/** The API key with which operators' commands read from a service; undefined if not set. */
-export function readVotingKey(environment: Environment = process.env): string | undefined {
-  return withoutEmpty(environment)['VOTING_KEY'];
-}
-
 export const hasApiKey = (environment: Environment = process.env): boolean =>
   withoutEmpty(environment)['VOTING_API_KEY'] !== undefined;
 

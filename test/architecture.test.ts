@@ -73,14 +73,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 4542,
   'service-log': 638,
   tally: 2527,
-  results: 6296,
+  results: 6279,
   letters: 975,
   console: 1142,
   demo: 435,
-  commands: 4211,
+  commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_423;
+const LINES_OF_ALL = 64_278;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

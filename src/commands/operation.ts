@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from 'commander';
 import type { JobState } from '#src/jobs/inspect.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
@@ -95,16 +94,9 @@ export function addOperationCommands({ program, command, group, json, withDeps, 
     });
 }
 
-function parseUrl(text: string): string {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
-    throw new InvalidArgumentError('must be an address such as https://vote.example.org');
-  return /^.*[^/]/s.exec(text)?.[0] ?? '';
-}
-
 const RECOUNT_HELP = `
 The count is held against the roll (who voted), the signed log with each ballot's leaf, and after the end against the
-result that the log bears. With --base-url it is compared with what the running service answers at the same moment; the
-key comes from the environment as VOTING_KEY.
+result that the log bears. What the running service answers is checked from outside, by "log verify".
 
 Exit status: 0 everything agrees, 1 something differs (the last table says what), 2 wrong usage.`;
 
@@ -116,20 +108,11 @@ export function addRecountCommand(cli: Cli): void {
       'recount',
       'count the box of an event from the first ballot on, and compare',
       'recount --event CODE',
-      'recount --event CODE --base-url https://vote.example.org',
     )
     .requiredOption('--event <idOrCode>', 'the event')
-    .option('--base-url <url>', 'address of the running service to compare with', parseUrl)
-    .option('--key <key>', 'a read key of the event’s account; better in the environment as VOTING_KEY')
     .addHelpText('after', RECOUNT_HELP)
-    .action(({ event, baseUrl, key: given }: { event: string; baseUrl?: string; key?: string }) =>
-      cli.withDeps(async (deps) => {
-        const { recount } = await import('./recount.ts');
-        if (baseUrl === undefined) return recount(deps, event, undefined);
-        const key = given ?? (await cli.config()).readVotingKey();
-        if (key === undefined) throw conflict('no_key', 'set VOTING_KEY to a read key of the event’s account.');
-        return recount(deps, event, { baseUrl, key });
-      }),
+    .action(({ event }: { event: string }) =>
+      cli.withDeps(async (deps) => (await import('./recount.ts')).recount(deps, event)),
     );
 }
 

@@ -57,7 +57,7 @@ function readMap(map: readonly string[]): ReadonlyMap<string, RollColumn> {
   );
 }
 
-/** Reads the first line of a CSV file. @returns the head, or a text that says what is wrong */
+/** Reads the first line of the file. @returns the head, or a text that says what is wrong */
 function readHead(cells: readonly string[], { map = [], ignoreColumns }: RollReading): RollHead | string {
   const columns: (RollColumn | null)[] = [];
   const mapped = readMap(map);
@@ -95,7 +95,7 @@ const withGroup = (values: Values, group: string, groups: Groups): RowValues => 
     : { values: { ...values, groupId }, issues: [] };
 };
 
-/** The values of a CSV row without its empty cells; undefined if all cells are empty. */
+/** The values of a row without its empty cells; undefined if all cells are empty. */
 function valuesOfCells(
   cells: readonly string[],
   head: RollHead,
@@ -123,29 +123,16 @@ function valuesOfCells(
   return { values: grouped.values, issues: [...issues, ...grouped.issues] };
 }
 
-/** The values of a line of JSON, with the fields of the API; `group` may hold a group's name instead of `groupId`. */
-function valuesOfJson(row: Values, groups: Groups): RowValues {
-  const { group, line: _line, reason: _reason, ...values } = row;
-  if (group === undefined || group === null) return { values, issues: [] };
-  if (typeof group !== 'string')
-    return { values, issues: [{ field: 'group', message: 'must be the name of a group' }] };
-  return withGroup(values, group, groups);
-}
-
 /** Undoes `guardFormulas` on a cell, so that a corrected report can be imported unchanged. */
 const withoutGuard = (cell: string): string => (guardFormulas(unguarded(cell)) === cell ? unguarded(cell) : cell);
 const unguarded = (cell: string): string => cell.replace(/(^|[,;|\t\r\n])'/g, '$1');
 
-export type RollFormat = 'csv' | 'jsonl';
-
 /** What `scanRoll` found out about a file of voters before the import begins. */
 export interface Roll {
   readonly file: string;
-  readonly format: RollFormat;
-  /** Number of lines, including the head of a CSV file and empty lines. */
+  /** Number of lines, including the head and empty lines. */
   readonly lines: number;
-  /** The columns in the first line; CSV only. */
-  readonly head: RollHead | undefined;
+  readonly head: RollHead;
   readonly headCells: readonly string[];
   readonly delimiter: string;
 }
@@ -157,9 +144,8 @@ export interface RollLine {
   /** The voter in the API's fields, before the schema parsed it into `input`. */
   readonly values: Values | undefined;
   readonly issues: readonly Issue[];
-  /** The original cells (CSV) or object (JSON), for the report of rejected lines; undefined if unreadable. */
+  /** The original cells, for the report of rejected lines; undefined if unreadable. */
   readonly cells: readonly string[] | undefined;
-  readonly row: Values | undefined;
   readonly text: string | undefined;
 }
 
@@ -169,7 +155,11 @@ function splitLine(text: string, delimiter: string): string[] {
   return parse(text, { delimiter, relax_column_count: true, record_delimiter: '\n' })[0] ?? [];
 }
 
-function readCsvHead(file: string, text: string, reading: RollReading): Pick<Roll, 'head' | 'headCells' | 'delimiter'> {
+function readFirstLine(
+  file: string,
+  text: string,
+  reading: RollReading,
+): Pick<Roll, 'head' | 'headCells' | 'delimiter'> {
   const most = (one: string, other: string): string =>
     text.split(other).length > text.split(one).length ? other : one;
   const delimiter = DELIMITERS.reduce(most);
@@ -184,11 +174,10 @@ function readCsvHead(file: string, text: string, reading: RollReading): Pick<Rol
   return { head, headCells, delimiter };
 }
 
-/** Reads a file once to check that it is readable, and to find its format, head and length. Keeps no voters in memory. */
-export async function scanRoll(file: string, asked: RollFormat | undefined, reading: RollReading = {}): Promise<Roll> {
+/** Reads a file once to check that it is readable, and to find its head and length. Keeps no voters in memory. */
+export async function scanRoll(file: string, reading: RollReading): Promise<Roll> {
   const found = await stat(file).catch(() => undefined);
   if (found?.isFile() !== true) throw new FileRefused(`there is no file ${file}`);
-  const format = asked ?? (/\.(jsonl|ndjson)$/i.test(file) ? 'jsonl' : 'csv');
   let lines = 0;
   let first: FileLine | undefined;
   for await (const some of readLines(file)) {
@@ -196,11 +185,7 @@ export async function scanRoll(file: string, asked: RollFormat | undefined, read
     lines = some.at(-1)?.line ?? lines;
   }
   if (first === undefined) throw new FileRefused(`${file} is empty`);
-  const head =
-    format === 'csv'
-      ? readCsvHead(file, first.text ?? '', reading)
-      : { head: undefined, headCells: [], delimiter: ',' };
-  return { file, format, lines, ...head };
+  return { file, lines, ...readFirstLine(file, first.text ?? '', reading) };
 }
 
 /** Lines per request: a partial import commits them together. */
@@ -213,14 +198,13 @@ export interface RollBatch {
 
 /** Yields the voters' lines of a roll in batches, without blank lines. */
 export async function* readRoll(roll: Roll, groups: Groups): AsyncGenerator<RollBatch> {
-  const from = roll.head === undefined ? 0 : 1;
   let waiting: FileLine[] = [];
   for await (const some of readLines(roll.file)) {
-    waiting.push(...some.filter(({ line }) => line > from));
+    waiting.push(...some.filter(({ line }) => line > 1));
     while (waiting.length >= BATCH) {
       const batch = waiting.slice(0, BATCH);
       waiting = waiting.slice(BATCH);
-      yield { lastLine: batch.at(-1)?.line ?? from, lines: readBatch(roll, batch, groups) };
+      yield { lastLine: batch.at(-1)?.line ?? 1, lines: readBatch(roll, batch, groups) };
     }
   }
   const last = waiting.at(-1);
@@ -229,12 +213,8 @@ export async function* readRoll(roll: Roll, groups: Groups): AsyncGenerator<Roll
 
 function readBatch(roll: Roll, lines: readonly FileLine[], groups: Groups): RollLine[] {
   const filled = lines.filter(({ text }) => text === undefined || text.trim() !== '');
-  if (roll.head === undefined) return filled.map((one) => readJsonLine(one, groups));
-  const { head } = roll;
   const records = parseTogether(roll, filled);
-  return filled.flatMap(
-    (one, index) => readCsvLine(one, records[index] ?? 'could not be read', head, roll.delimiter, groups) ?? [],
-  );
+  return filled.flatMap((one, index) => readLine(one, records[index] ?? 'could not be read', roll, groups) ?? []);
 }
 
 /** The cells of each line, or what is wrong with the line. No value of a voter may contain a line break, so each line is a row. */
@@ -267,14 +247,12 @@ const unreadable = ({ line, text }: FileLine, issue: Issue): RollLine => ({
   values: undefined,
   issues: [issue],
   cells: undefined,
-  row: undefined,
 });
 
-function readCsvLine(
+function readLine(
   from: FileLine,
   cells: readonly string[] | string,
-  head: RollHead,
-  delimiter: string,
+  { head, delimiter }: Roll,
   groups: Groups,
 ): RollLine | undefined {
   if (from.text === undefined) return unreadable(from, TOO_LONG);
@@ -284,24 +262,7 @@ function readCsvLine(
   if (cells.slice(width).some((cell) => cell.trim() !== ''))
     return unreadable(from, { field: '', message: `has ${cells.length} cells, the first line names ${width} columns` });
   const read = valuesOfCells(cells, head, delimiter, groups);
-  return read === undefined ? undefined : { ...from, ...judge(read), cells: cells.slice(0, width), row: undefined };
-}
-
-function readJsonLine(from: FileLine, groups: Groups): RollLine {
-  if (from.text === undefined) return unreadable(from, TOO_LONG);
-  let row: unknown;
-  try {
-    row = JSON.parse(from.text);
-  } catch {
-    return unreadable(from, { field: '', message: 'is not JSON' });
-  }
-  if (typeof row !== 'object' || row === null || Array.isArray(row))
-    return unreadable(from, {
-      field: '',
-      message: 'must be an object such as {"name":"Ada","email":"ada@club.example"}',
-    });
-  const values: Values = { ...row };
-  return { ...from, ...judge(valuesOfJson(values, groups)), cells: undefined, row: values };
+  return read === undefined ? undefined : { ...from, ...judge(read), cells: cells.slice(0, width) };
 }
 
 /** Validates a row with the schema of `POST …/voters/batch`. */

@@ -12,13 +12,13 @@ export interface RejectedLine {
 export const lineReason = (issues: readonly Issue[]): string =>
   issues.map(({ field, message }) => (field === '' ? message : `${field} ${message}`)).join('; ');
 
-export function reportFileOf({ file, format }: Pick<Roll, 'file' | 'format'>): string {
+export function reportFileOf(file: string): string {
   const { dir, name } = path.parse(file);
-  return path.join(dir, `${name}.rejected.${format}`);
+  return path.join(dir, `${name}.rejected.csv`);
 }
 
 /**
- * The report of rejected lines: original content, line number and reason, in the format of the file, so that a corrected report
+ * The report of rejected lines: original content, line number and reason, so that a corrected report
  * can be imported unchanged. It is created at the first rejected line. A report of an earlier run is kept, because the operator
  * may have corrected it; the new report's name then gets a number.
  */
@@ -61,7 +61,7 @@ export class RejectedLines {
 
   #cells(cells: readonly string[], line: string, reason: string): string {
     const own = this.#roll.headCells.flatMap((_, index) =>
-      this.#roll.head?.columns[index] === null ? [] : [guardFormulas(cells[index] ?? '')],
+      this.#roll.head.columns[index] === null ? [] : [guardFormulas(cells[index] ?? '')],
     );
     // Also quotes cells that contain a separator other than the file's: a spreadsheet could split them there.
     const quoted = [...own, line, reason].map((cell) =>
@@ -72,13 +72,10 @@ export class RejectedLines {
 
   #head(): string {
     // The byte order mark: without it, spreadsheets read the file as Latin-1.
-    return this.#roll.format === 'csv' ? `\uFEFF${this.#cells(this.#roll.headCells, 'line', 'reason')}` : '';
+    return `\uFEFF${this.#cells(this.#roll.headCells, 'line', 'reason')}`;
   }
 
   #line({ from, issues }: RejectedLine): string {
-    const reason = lineReason(issues);
-    const { line, text = '' } = from;
-    if (this.#roll.format === 'csv') return this.#cells(from.cells ?? [text], String(line), reason);
-    return `${JSON.stringify({ ...(from.row ?? { text }), line, reason })}\n`;
+    return this.#cells(from.cells ?? [from.text ?? ''], String(from.line), lineReason(issues));
   }
 }

@@ -8,21 +8,12 @@ import { TAKEN } from '#src/voters/voter.ts';
 import { type Answer, type Cli, commandOf, type RequireRoom } from './cli.ts';
 import { listenForStop, NO_PROGRESS, type Progress, showProgress } from './progress.ts';
 import { FileRefused } from './read-lines.ts';
-import {
-  type Roll,
-  type RollBatch,
-  type RollFormat,
-  type RollLine,
-  type RollReading,
-  readRoll,
-  scanRoll,
-} from './read-roll.ts';
+import { type Roll, type RollBatch, type RollLine, type RollReading, readRoll, scanRoll } from './read-roll.ts';
 import { lineReason, type RejectedLine, RejectedLines, reportFileOf } from './rejected-lines.ts';
 
 export interface ImportOptions extends RollReading {
   readonly event: string;
   readonly file: string;
-  readonly format?: RollFormat;
   readonly dryRun?: boolean;
   readonly skipExisting?: boolean;
   readonly again?: boolean;
@@ -116,7 +107,7 @@ async function sendBatch(run: Run, { lines, lastLine }: RollBatch) {
 }
 
 function reportPathOf(roll: Roll, options: ImportOptions): string {
-  const reportFile = path.resolve(options.rejected ?? reportFileOf(roll));
+  const reportFile = path.resolve(options.rejected ?? reportFileOf(roll.file));
   if (reportFile === path.resolve(roll.file))
     throw new FileRefused(
       'the report of rejected lines would overwrite the file itself: name another with --rejected.',
@@ -202,7 +193,7 @@ export async function sendRoll(
   options: ImportOptions,
   requireRoom?: RequireRoom,
 ): Promise<Answer> {
-  const roll = await scanRoll(options.file, options.format, options);
+  const roll = await scanRoll(options.file, options);
   const report = new RejectedLines(roll, reportPathOf(roll, options));
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: options.event } });
   const run: Run = {

@@ -8,10 +8,10 @@ const AUDIENCES: readonly Notification['audience'][] = ['all', 'not_invited', 'n
 const KINDS: readonly Notification['kind'][] = ['key', 'reminder'];
 
 const HELP = `
-The first line of a CSV file names its columns: name, and email or voterId or both; group (its name) or groupId, weight
+The first line of the file names its columns: name, and email or voterId or both; group (its name) or groupId, weight
 and status where wanted. Commas, semicolons and tabs are understood; with semicolons, weights may be written 2,5. A
-heading of another name is said with --map "E-Mail=email"; --ignore-columns passes over the rest. A .jsonl file holds one such object a line, as in
-POST …/voters/batch, whose rules are applied. UTF-8.
+heading of another name is said with --map "E-Mail=email"; --ignore-columns passes over the rest. The rules are those of
+POST …/voters/batch. UTF-8.
 
 Lines that are not right are left out, shown, and written beside the file with the reason, ready to be mended and imported.
 A run that was cut off goes on where it was when the same file is imported again: nothing twice, nothing lost.
@@ -38,14 +38,13 @@ export function addVoterCommands(cli: Cli): void {
     .command(
       voters,
       'import',
-      'import voters from a CSV or JSON-lines file',
+      'import voters from a CSV file',
       'voters import roll.csv --event CODE --dry-run',
       'voters import roll.csv --event CODE',
     )
-    .argument('[file]', 'a CSV file, or .jsonl with one JSON object a line')
+    .argument('[file]', 'a CSV file')
     .requiredOption('--event <idOrCode>', 'the event', parseEvent)
     .option('--file <file>', 'the same file')
-    .option('--format <format>', 'csv or jsonl, where the name does not tell', parseChoice(['csv', 'jsonl']))
     .option('--map <pair...>', '"Heading=column": what a column of the file is')
     .option('--ignore-columns', 'pass over columns that are none of these')
     .option('--dry-run', 'say what would happen, and store nothing')

@@ -15,7 +15,7 @@ export interface CountCheck {
   readonly detail: string;
 }
 
-export const judged = (check: string, agrees: boolean, right: string, wrong: string): CountCheck => ({
+const judged = (check: string, agrees: boolean, right: string, wrong: string): CountCheck => ({
   check,
   status: agrees ? 'agrees' : 'differs',
   detail: agrees ? right : wrong,
@@ -78,20 +78,3 @@ async function checkClose({ db }: CheckDeps, results: EventResults): Promise<Cou
 
 const commitmentOfClose = ({ salt, ...content }: CloseOpening): string =>
   closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex');
-
-/** Lists the differences of two JSON values, at most `most`: `positions[0].candidates[1].votesWon: 5 instead of 4`. */
-export function differencesOf(given: unknown, wanted: unknown, most = 10, path = ''): string[] {
-  if (typeof given !== 'object' || typeof wanted !== 'object' || given === null || wanted === null)
-    return given === wanted ? [] : [`${path}: ${JSON.stringify(given)} instead of ${JSON.stringify(wanted)}`];
-  const [some, others] = [new Map(Object.entries(given)), new Map(Object.entries(wanted))];
-  const names = [...new Set([...some.keys(), ...others.keys()])];
-  const step = (name: string): string =>
-    Array.isArray(wanted) ? `${path}[${name}]` : `${path}${path === '' ? '' : '.'}${name}`;
-  return names.flatMap((name) => differencesOf(some.get(name), others.get(name), most, step(name))).slice(0, most);
-}
-
-/** The part of a result that must be equal in two results of the same ballots. */
-export function comparable(results: { readonly positions?: unknown; readonly stats?: unknown }): unknown {
-  const { totalVotes, ballots, abstentions } = { ...(results.stats as EventResults['stats'] | undefined) };
-  return asJson({ positions: results.positions, stats: { totalVotes, ballots, abstentions } });
-}

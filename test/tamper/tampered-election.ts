@@ -114,7 +114,7 @@ export async function findTampering(target: Target, election: Election): Promise
   }
   const wrong = await checkLog(service.deps, event.id).catch((fault: unknown) => nameOf(fault));
   if (wrong !== undefined) found.push(`the hourly check: ${wrong}`);
-  const counted = await recount(service.deps, event.id, undefined).catch((fault: unknown) => nameOf(fault));
+  const counted = await recount(service.deps, event.id).catch((fault: unknown) => nameOf(fault));
   if (typeof counted === 'string') found.push(`recount fails (${counted})`);
   else if (counted.refused === true)
     found.push(
