@@ -69,7 +69,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   voters: 5405,
   payments: 3998,
   credits: 701,
-  ballots: 3176,
+  ballots: 3122,
   'ballot-log': 4542,
   'service-log': 638,
   tally: 2527,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_278;
+const LINES_OF_ALL = 64_224;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Hono } from 'hono';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { databaseErrorCode, inTransaction } from '#src/database/client.ts';
+import { databaseErrorCode } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { claimFirst, takeIdempotencyKey } from '#src/http/answer-once.ts';
@@ -9,7 +9,6 @@ import { answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import type { Claim } from '#src/http/idempotent-request.ts';
 import { operation } from '#src/http/operation.ts';
 import { type RateLimiter, tooManyRequests } from '#src/http/rate-limit.ts';
 import { DAY_MS, monotonicMs } from '#src/platform/clock.ts';
@@ -27,13 +26,7 @@ import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type ConfirmationView, confirmationView, confirmBody, type LogReceipts } from './ballot.ts';
 import { readChoices } from './ballot-encoding.ts';
-import {
-  type ConfirmRow,
-  type ConfirmVerdict,
-  confirmBallotIn,
-  returnPaidBallot,
-  type WaitingVoter,
-} from './repository.ts';
+import { type ConfirmRow, type ConfirmVerdict, returnPaidBallot, type WaitingVoter } from './repository.ts';
 import {
   codeTagOf,
   normaliseCode,
@@ -72,8 +65,8 @@ export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receip
     takeIdempotencyKey(keepingOf(deps)),
     body(confirmBody),
     (c) =>
-      claimFirst(c, (claim) =>
-        confirmVotes({ ...deps, rateLimiter, receipts }, c.get('target'), c.get('body').confirmationCode, claim),
+      claimFirst(c, () =>
+        confirmVotes({ ...deps, rateLimiter, receipts }, c.get('target'), c.get('body').confirmationCode),
       ),
   );
   return router;
@@ -111,7 +104,6 @@ export async function confirmVotes(
   deps: ConfirmDeps,
   { caller, event }: VoteCaller,
   confirmationCode: string,
-  claim: Claim | undefined,
 ): Promise<Answer> {
   const code = normaliseCode(confirmationCode);
   // No code exists before the start, and unconfirmed ballots are dropped after the end: report the closed window, not an unknown code.
@@ -125,12 +117,12 @@ export async function confirmVotes(
   if (definition === undefined) throw notFound();
   requireSameWorld(event, definition.event);
   if (definition.isForged) throw await refuseForged(deps, event.id);
-  let { verdict, answer } = await confirmUnderKey(deps, definition, code, claim);
+  let { verdict, answer } = await confirmUnderKey(deps, definition, code);
   if (verdict === 'unknown' && definition.event.type === 'election' && definition.event.ballotKey === null) {
     // The event may have got its ballot key since this process cached it: look again under that key.
     const newer = await findEventById(deps.db, event.id);
     definition = newer?.ballotKey == null ? undefined : await deps.definitions.get(newer);
-    if (definition !== undefined) ({ verdict, answer } = await confirmUnderKey(deps, definition, code, claim));
+    if (definition !== undefined) ({ verdict, answer } = await confirmUnderKey(deps, definition, code));
   }
   if (verdict === 'unknown') throw notFoundHere();
   if (verdict === OTHER_BALLOT) throw worldChanged();
@@ -146,15 +138,10 @@ interface Written {
 }
 
 /** If the event has no ballot key, no ballot is pending or queued: only the box is searched for the code. */
-async function confirmUnderKey(
-  deps: ConfirmDeps,
-  definition: BallotDefinition,
-  code: string,
-  claim: Claim | undefined,
-): Promise<Written> {
+async function confirmUnderKey(deps: ConfirmDeps, definition: BallotDefinition, code: string): Promise<Written> {
   const secrets = await deps.ballotKeys.find(definition.event);
   const tag = secrets === undefined ? codeTagOf(code) : waitingTag(secrets, definition.event, code);
-  return confirmByTag(deps, { definition, code, tag, secrets: secrets ?? deps.secrets }, claim);
+  return confirmByTag(deps, { definition, code, tag, secrets: secrets ?? deps.secrets });
 }
 
 interface Sought {
@@ -167,16 +154,13 @@ interface Sought {
 }
 
 /** Confirms with the event's end as cached, and retries with the present end only if it has moved since. */
-async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | undefined): Promise<Written> {
+async function confirmByTag(deps: ConfirmDeps, sought: Sought): Promise<Written> {
   let { definition } = sought;
   let isApproved = false;
   for (;;) {
     const waiting: TaggedVoter[] = [];
     const row = confirmRow(deps, definition.event, sought, waiting);
-    const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, sought, row, verdict);
-    // A secret event stores no answer, because the answer's length would show the choice. A retry confirms again and gets the same.
-    const secret = secrecyOf(definition.event) === 'secret';
-    const written = await write(deps, row, shape, secret ? undefined : claim);
+    const written = await write(deps, sought, row);
     if (written.verdict === 'confirmed') deps.receipts.confirmed(definition.event, row);
     const [voter] = waiting;
     if (written.verdict === 'voter_pending' && voter !== undefined && !isApproved) {
@@ -270,25 +254,12 @@ function shapeConfirmation(
   return ok({ ...viewConfirmation(definition, code, { ...verdict, salt, sealedTime, entries }), logPromise });
 }
 
-const isConfirmed = ({ verdict }: ConfirmVerdict): boolean => verdict === 'confirmed' || verdict === 'confirmed_before';
-
-async function write(
-  deps: ConfirmDeps,
-  row: ConfirmRow,
-  shape: (verdict: ConfirmVerdict) => Answer,
-  claim: Claim | undefined,
-): Promise<Written> {
+async function write(deps: ConfirmDeps, sought: Sought, row: ConfirmRow): Promise<Written> {
   try {
-    if (claim === undefined) {
-      const result = await deps.ballots.confirm(row);
-      return { verdict: result.verdict, answer: isConfirmed(result) ? shape(result) : undefined };
-    }
-    return await inTransaction(deps.db, async (tx) => {
-      const result = await confirmBallotIn(tx, row);
-      const answer = isConfirmed(result) ? shape(result) : undefined;
-      if (answer !== undefined) await claim.store(tx, answer);
-      return { verdict: result.verdict, answer };
-    });
+    const result = await deps.ballots.confirm(row);
+    const { verdict } = result;
+    const isConfirmed = verdict === 'confirmed' || verdict === 'confirmed_before';
+    return { verdict, answer: isConfirmed ? shapeConfirmation(deps, sought, row, result) : undefined };
   } catch (fault) {
     if (databaseErrorCode(fault) !== ALREADY_VOTED) throw fault;
     await returnPaidBallot(deps.db, row);

@@ -199,14 +199,3 @@ BEGIN
     RETURN NEXT;
   END LOOP;
 END $$;
-
--- Confirms one ballot of a poll, in a transaction that also stores the answer of the request.
-CREATE OR REPLACE FUNCTION confirm_ballot(
-  p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text,
-  p_leaf_tag bytea, p_ends text, OUT verdict text, OUT entries bytea, OUT weight_micro bigint,
-  OUT sealed_time bytea, OUT salt bytea, OUT status text
-) RETURNS record LANGUAGE sql AS $$
-  SELECT c.verdict, c.entries, c.weight_micro, c.sealed_time, c.salt, c.status FROM confirm_ballots_together(
-    p_event, ARRAY[p_code_tag], ARRAY[p_ballot], ARRAY[p_salt], ARRAY[p_sealed_time], ARRAY[p_at], ARRAY[p_new_voter],
-    ARRAY[p_leaf_tag], ARRAY[p_ends], ARRAY[NULL], ARRAY[NULL::bytea]) AS c;
-$$;

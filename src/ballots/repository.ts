@@ -244,7 +244,7 @@ interface ConfirmRequest {
   readonly admitted?: Admitted | undefined;
 }
 
-const POLL_COLUMNS: Columns<ConfirmRequest> = {
+const CONFIRM_COLUMNS: Columns<ConfirmRequest> = {
   'code_tag bytea': ({ row }) => row.codeTag,
   'ballot text': ({ row }) => row.ballotId,
   'salt bytea': ({ row }) => row.salt,
@@ -253,9 +253,6 @@ const POLL_COLUMNS: Columns<ConfirmRequest> = {
   'new_voter text': ({ row }) => row.newVoterId,
   'leaf_tag bytea': ({ row }) => row.leafTag,
   'ends text': ({ row }) => row.ends,
-};
-const CONFIRM_COLUMNS: Columns<ConfirmRequest> = {
-  ...POLL_COLUMNS,
   'participant text': ({ admitted }) => admitted?.participant ?? null,
   'participation_tag bytea': ({ admitted }) => admitted?.tag ?? null,
 };
@@ -302,17 +299,6 @@ export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): P
   const results = sound.length === 0 ? [] : await runNamed<ConfirmResult>(pool, 'confirm_ballots', CONFIRM, values);
   const resultOf = new Map(sound.map(({ row }, place) => [row, results[place]]));
   return rows.map((row) => confirmVerdict(admitted.get(row) === 'forged' ? FORGED : resultOf.get(row)));
-}
-
-/** Confirms one ballot of a poll in the transaction that also stores the answer of its idempotent request. */
-export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise<ConfirmVerdict> {
-  const values = Object.values(POLL_COLUMNS).map((read) => read({ row }));
-  const parameters = sql.join(
-    [row.eventId, ...values].map((value) => sql`${value}`),
-    sql`, `,
-  );
-  const { rows } = await tx.execute<ConfirmResult>(sql`SELECT * FROM confirm_ballot(${parameters})`);
-  return confirmVerdict(rows[0]);
 }
 
 const MAX_ROWS = 64;

@@ -62,7 +62,7 @@ export async function voteInDemo(
     const votes = positions.flatMap((position) => entriesOf(position, place));
     const ballot = castElectionBody.parse({ voterKey: keys[place], email, votes });
     const cast = castAnswer.parse((await castBallot(deps, target, ballot, undefined)).body);
-    const answer = await confirmVotes(confirmDeps, target, cast.data.confirmationCode, undefined);
+    const answer = await confirmVotes(confirmDeps, target, cast.data.confirmationCode);
     const { confirmationCode, logPromise: promise } = confirmAnswer.parse(answer.body).data;
     return { confirmationCode, promise };
   };

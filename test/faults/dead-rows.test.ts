@@ -91,7 +91,8 @@ describe('who looks for one ballot among thousands reads a few pages', () => {
       `SELECT * FROM verify_voter($1, 'email', 'w@mail.example', '\\x00', 'automatic')`,
       `SELECT * FROM verify_voter($1, 'voter_id', 'w', '\\x00', 'automatic')`,
       `SELECT * FROM waiting_voters($1, ARRAY['\\x00'::bytea])`,
-      `SELECT * FROM confirm_ballot($1, '\\x00', 'bal_x', '\\x00', '\\x00', 1, 'vtr_x', '\\x00', '0 0')`,
+      `SELECT * FROM confirm_ballots_together($1, ARRAY['\\x00'::bytea], ARRAY['bal_x'], ARRAY['\\x00'::bytea], ARRAY['\\x00'::bytea],
+        ARRAY[1::bigint], ARRAY['vtr_x'], ARRAY['\\x00'::bytea], ARRAY['0 0'], ARRAY[NULL], ARRAY[NULL::bytea])`,
       `SELECT * FROM find_sealed($1, '\\x00')`,
       `SELECT * FROM hold_credits($1, 'vis_', 'vis_', '\\x00', '[]')`,
     ]) {
