@@ -34,67 +34,8 @@ function startOf(chunks: readonly Uint8Array[]): string {
   return new TextDecoder().decode(kept, { stream: true });
 }
 
-/** Receives one answer through undici's callbacks: its streams and abort signals would cost more than the exchange itself. */
-class AnswerHandler implements Dispatcher.DispatchHandler {
-  readonly #resolve: (answer: PostAnswer) => void;
-  readonly #reject: (fault: Error) => void;
-  readonly #timer: NodeJS.Timeout;
-  readonly #chunks: Uint8Array[] = [];
-  #controller: Dispatcher.DispatchController | undefined;
-  #fault: Error | undefined;
-  #status = 0;
-  #retryAfter: string | null = null;
-  #bytes = 0;
-
-  constructor(resolve: (answer: PostAnswer) => void, reject: (fault: Error) => void, exchangeMs: number) {
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#timer = setTimeout(() => {
-      this.#fault = new ExchangeTimeout('the exchange took too long');
-      this.#controller?.abort(this.#fault);
-      this.onResponseError(this.#controller, this.#fault);
-    }, exchangeMs);
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    // The time limit passed while the request waited for a connection.
-    if (this.#fault !== undefined) controller.abort(this.#fault);
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    if (status < 200) return;
-    this.#status = status;
-    const retryAfter = headers['retry-after'];
-    this.#retryAfter = typeof retryAfter === 'string' ? retryAfter : null;
-  }
-
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
-    if (this.#bytes < MAX_READ_BYTES) return;
-    this.onResponseEnd();
-    // Closes the connection, so that a long answer cannot fill the memory.
-    controller.abort(new Error('enough was read'));
-  }
-
-  onResponseEnd(): void {
-    clearTimeout(this.#timer);
-    this.#resolve({ status: this.#status, retryAfter: this.#retryAfter, body: startOf(this.#chunks) });
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController | undefined, fault: Error): void {
-    clearTimeout(this.#timer);
-    this.#reject(fault);
-  }
-}
-
 /** Posts a text and reads the start of the answer, without redirects. @throws the network error, or a `TimeoutError` */
-function postMessage(
+async function postMessage(
   dispatcher: Dispatcher,
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -102,12 +43,28 @@ function postMessage(
   exchangeMs: number,
 ): Promise<PostAnswer> {
   const { origin, pathname, search } = new URL(url);
-  return new Promise((resolve, reject) => {
-    dispatcher.dispatch(
-      { origin, path: `${pathname}${search}`, method: 'POST', headers, body },
-      new AnswerHandler(resolve, reject, exchangeMs),
-    );
-  });
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new ExchangeTimeout('the exchange took too long')), exchangeMs);
+  try {
+    const path = `${pathname}${search}`;
+    const answer = await dispatcher.request({ origin, path, method: 'POST', headers, body, signal: late.signal });
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of answer.body) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      // Closes the connection, so that a long answer cannot fill the memory.
+      if (bytes >= MAX_READ_BYTES) break;
+    }
+    const retryAfter = answer.headers['retry-after'];
+    return {
+      status: answer.statusCode,
+      retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
+      body: startOf(chunks),
+    };
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 export interface PostOutcome {
