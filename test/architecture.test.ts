@@ -53,7 +53,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2023,
+  platform: 2034,
   'payment-providers': 2029,
   database: 2251,
   'embedded-postgres': 850,
@@ -63,9 +63,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 583,
   mail: 557,
   accounts: 909,
-  webhooks: 2445,
+  webhooks: 2402,
   'voting-events': 4971,
-  'ballot-definition': 3648,
+  'ballot-definition': 3653,
   voters: 5405,
   payments: 3998,
   credits: 701,
@@ -73,14 +73,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 4542,
   'service-log': 638,
   tally: 2527,
-  results: 6279,
+  results: 6283,
   letters: 975,
   console: 1142,
   demo: 435,
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_224;
+const LINES_OF_ALL = 64_201;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

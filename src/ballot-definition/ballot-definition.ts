@@ -2,6 +2,7 @@ import { atOneMoment, type Database, type Executor, type Transaction } from '#sr
 import type { Deps } from '#src/deps.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import { orNotFound } from '#src/platform/errors.ts';
+import { RecentMap } from '#src/platform/recent-map.ts';
 import { SharedTurns } from '#src/platform/shared-turns.ts';
 import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
@@ -111,27 +112,34 @@ const LARGE = 100_000;
 export const describedIn = ({ positions, candidates, groups }: BallotDefinition): number =>
   [...positions, ...candidates, ...groups].reduce((sum, { description }) => sum + (description?.length ?? 0), 0);
 
-function isLarge(definition: BallotDefinition | undefined): boolean {
-  if (definition === undefined) return false;
-  const choices = definition.positions.reduce((sum, { allCandidates }) => sum + allCandidates.length, 0);
-  return describedIn(definition) + 10 * choices > LARGE;
-}
+/** Candidates, counted once for each of their positions. */
+export const choicesIn = ({ positions }: BallotDefinition): number =>
+  positions.reduce((sum, { allCandidates }) => sum + allCandidates.length, 0);
 
-const MAX_KEPT = 500;
+const isLarge = (definition: BallotDefinition | undefined): boolean =>
+  definition !== undefined && describedIn(definition) + 10 * choicesIn(definition) > LARGE;
+
+/** Memory for definitions: 4,000 of ten candidates, or 11 of 1,000 candidates in each of 100 positions. */
+const KEPT_BYTES = 128 * 2 ** 20;
+
+/** About what a definition takes in memory, with the texts of its ballot (`BallotText`). */
+const bytesOf = (definition: BallotDefinition): number =>
+  20_000 + 1_000 * definition.candidates.length + 100 * choicesIn(definition) + 4 * describedIn(definition);
 
 /** Caches definitions by event. An outdated definition does no harm: each write checks that its definition's version is current. */
 export class BallotDefinitionCache {
   readonly #db: Database;
-  readonly #definitions = new Map<string, BallotDefinition>();
+  readonly #definitions: RecentMap<BallotDefinition>;
   readonly #loading = new Map<string, Promise<BallotDefinition | undefined>>();
   /** Loads of one account run one after the other, with rests after large ones: an account could change a large ballot all the time. */
   readonly #turns = new SharedTurns<BallotDefinition | undefined>({ rests: isLarge });
   readonly #isForged: IsForged;
 
   /** @param isForged called for each definition that is read; omitted in a thread that only counts ballots */
-  constructor(db: Database, isForged: IsForged = async () => false) {
+  constructor(db: Database, isForged: IsForged = async () => false, keptBytes = KEPT_BYTES) {
     this.#db = db;
     this.#isForged = isForged;
+    this.#definitions = new RecentMap(keptBytes, bytesOf);
   }
 
   /** A definition at least as new as `event`, which the caller has just read. Undefined if the event is gone. */
@@ -162,10 +170,7 @@ export class BallotDefinitionCache {
     const definition = await loading;
     // A forged definition is not cached, because it may be repaired without a new version.
     if (definition === undefined || definition.isForged) this.#definitions.delete(eventId);
-    else {
-      if (this.#definitions.size >= MAX_KEPT) this.#definitions.clear();
-      this.#definitions.set(eventId, definition);
-    }
+    else this.#definitions.set(eventId, definition);
     return definition;
   }
 

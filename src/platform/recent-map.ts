@@ -5,12 +5,18 @@
  */
 export class RecentMap<Value> {
   readonly #half: number;
+  readonly #weigh: (value: Value) => number;
   #younger = new Map<string, Value>();
+  #youngerWeight = 0;
   #older = new Map<string, Value>();
 
-  /** @param max most entries; the newest half of them is always kept */
-  constructor(max: number) {
+  /**
+   * @param max weight of all entries at most, but for one of them; the newest half of it is always kept
+   * @param weigh the constant weight of an entry; each weighs 1 by default
+   */
+  constructor(max: number, weigh: (value: Value) => number = () => 1) {
     this.#half = Math.max(1, Math.floor(max / 2));
+    this.#weigh = weigh;
   }
 
   get size(): number {
@@ -22,14 +28,18 @@ export class RecentMap<Value> {
   }
 
   set(key: string, value: Value): void {
-    this.#older.delete(key);
+    this.delete(key);
     this.#younger.set(key, value);
-    if (this.#younger.size < this.#half) return;
+    this.#youngerWeight += this.#weigh(value);
+    if (this.#youngerWeight < this.#half) return;
     this.#older = this.#younger;
     this.#younger = new Map();
+    this.#youngerWeight = 0;
   }
 
   delete(key: string): void {
+    const young = this.#younger.get(key);
+    if (young !== undefined) this.#youngerWeight -= this.#weigh(young);
     this.#younger.delete(key);
     this.#older.delete(key);
   }
@@ -37,6 +47,7 @@ export class RecentMap<Value> {
   clear(): void {
     this.#younger.clear();
     this.#older.clear();
+    this.#youngerWeight = 0;
   }
 
   *[Symbol.iterator](): IterableIterator<[string, Value]> {

@@ -9,6 +9,7 @@ import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { RecentMap } from '#src/platform/recent-map.ts';
 import { sha256 } from '#src/platform/secrets.ts';
 import { SharedTurns } from '#src/platform/shared-turns.ts';
 import type { Lot, RoundPage } from '#src/tally/types.ts';
@@ -28,7 +29,8 @@ import { type Counted, describe, shape } from './shape-count.ts';
 /** The audience of a count. An auditor gets every confirmed ballot, even while some are kept back; no API key has this audience. */
 export type ResultsAudience = 'organizer' | 'public' | 'auditor';
 
-const MAX_KEPT = 200;
+/** Memory for running counts: 2,000 of ten candidates, or 2 of 1,000 candidates in each of 100 positions. */
+const KEPT_BYTES = 128 * 2 ** 20;
 
 export interface RoundQuestion {
   readonly positionId: string;
@@ -66,9 +68,12 @@ interface CounterDeps extends Pick<Deps, 'db' | 'copy' | 'secrets' | 'ballotKeys
 export class EventCounter {
   readonly #deps: CounterDeps;
   readonly #db: Database;
-  readonly #counts = new Map<string, RunningCount>();
-  /** The last report per event and `ReportKind`, with the fingerprint of its inputs (`describe`). */
-  readonly #reports = new Map<string, { readonly madeOf: string; readonly counted: Counted }>();
+  readonly #counts = new RecentMap<RunningCount>(KEPT_BYTES, ({ heldBytes }) => heldBytes);
+  /** The last report of a count per `ReportKind`, with the fingerprint of its inputs (`describe`). */
+  readonly #reports = new WeakMap<
+    RunningCount,
+    Map<ReportKind, { readonly madeOf: string; readonly counted: Counted }>
+  >();
   readonly #turns = new SharedTurns();
 
   /** @param deps with `disclosure`, the counter makes the disclosure steps that are due */
@@ -158,10 +163,6 @@ export class EventCounter {
   #running(definition: BallotDefinition): RunningCount {
     const kept = this.#counts.get(definition.event.id);
     if (kept?.definitionVersion === definition.event.definitionVersion) return kept;
-    if (this.#counts.size >= MAX_KEPT) {
-      this.#counts.clear();
-      this.#reports.clear();
-    }
     const fresh = new RunningCount(definition);
     this.#counts.set(definition.event.id, fresh);
     return fresh;
@@ -291,9 +292,9 @@ export class EventCounter {
   /** The report of a moment; the previous report if its inputs were equal. */
   async #report(definition: BallotDefinition, present: Omit<Present, 'seed'>, kind: ReportKind): Promise<Counted> {
     const { running, inputs, shown, lot } = present;
-    const name = `${definition.event.id} ${kind}`;
+    const reports = this.#reports.getOrInsertComputed(running, () => new Map());
     const madeOf = describe(running, inputs, shown, lot);
-    const known = this.#reports.get(name);
+    const known = reports.get(kind);
     if (known?.madeOf === madeOf) return known.counted;
     const leftOut = kind === 'after reversals' ? inputs.reversed : [];
     const report: Question<Counted> = async (count, options, isForged) => ({
@@ -301,7 +302,7 @@ export class EventCounter {
       isForged,
     });
     const counted = await askCount(this.#deps, definition, present, report, leftOut);
-    this.#reports.set(name, { madeOf, counted });
+    reports.set(kind, { madeOf, counted });
     return counted;
   }
 }

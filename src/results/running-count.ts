@@ -1,4 +1,4 @@
-import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
+import { type BallotDefinition, type BallotPosition, choicesIn } from '#src/ballot-definition/ballot-definition.ts';
 import type { Candidate } from '#src/ballot-definition/types.ts';
 import { BallotReader } from '#src/ballots/ballot-encoding.ts';
 import { MICRO } from '#src/platform/decimal.ts';
@@ -81,6 +81,8 @@ export interface EventReportOptions extends ReportOptions {
 /** A count of all positions of an event under one version of its definition, to which new ballots are added. */
 export class RunningCount {
   readonly definitionVersion: number;
+  /** About what it takes in memory, without the rankings of ballots. */
+  readonly heldBytes: number;
   /** The last leaf that was counted; -1 before the first. */
   lastLeaf = -1n;
   ballots = 0;
@@ -96,6 +98,7 @@ export class RunningCount {
 
   constructor(definition: BallotDefinition) {
     this.definitionVersion = definition.event.definitionVersion;
+    this.heldBytes = 20_000 + 500 * choicesIn(definition);
     for (const position of definition.positions) {
       // Candidates of any status: a cast ballot may name them, and a count that failed on it would leave no result.
       const candidates = position.allCandidates;

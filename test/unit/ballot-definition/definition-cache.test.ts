@@ -75,6 +75,28 @@ test('loads of one account run one after the other', async () => {
   expect((await Promise.all(both)).map((definition) => definition?.event.id)).toEqual([one.id, other.id]);
 });
 
+test('a cache holds definitions by the memory that they take, not by their number', async () => {
+  const found = async (id: string) => (await findEventById(db, id)) ?? expect.fail('the event is there');
+  const small = await (await makePoll()).read();
+  const one = await found((await sizedBallot(300)).id);
+  const other = await found((await sizedBallot(300)).id);
+  const loadsWithin = async (bytes: number): Promise<number> => {
+    let loads = 0;
+    const cache = new BallotDefinitionCache(
+      db,
+      async () => {
+        loads += 1;
+        return false;
+      },
+      bytes,
+    );
+    for (const event of [small, one, other, small, one]) await cache.get(event);
+    return loads;
+  };
+  expect(await loadsWithin(5_000_000)).toBe(3);
+  expect(await loadsWithin(500_000)).toBe(5);
+});
+
 const sizedBallot = (candidates: number) =>
   account.make('/voting-events/definition', {
     version: 1,
