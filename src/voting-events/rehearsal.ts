@@ -5,7 +5,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { ApiError, orNotFound, validationError } from '#src/platform/errors.ts';
 import { reopeningIssue } from './change-fields.ts';
-import { guardChange, lockForChange, renewBallotDefinition } from './guard-change.ts';
+import { guardChange, lockForChange } from './guard-change.ts';
 import { isRehearsalOver } from './lifecycle.ts';
 import { missingForOpening, type OpeningFacts } from './opening.ts';
 import {
@@ -108,9 +108,11 @@ export async function endRehearsal(
     // Restores the visibility: results published in the rehearsal must not make the event's results public.
     ...{ resultsVisibility: event.rehearsalVisibility ?? event.resultsVisibility, rehearsalVisibility: null },
   };
-  await updateTaggedEvent(tx, secrets, event, over);
-  // Recomputes readiness, which may have depended on a candidate who registered in the rehearsal.
-  return { ...(await renewBallotDefinition(tx, id, lockedAt)), lockedAt };
+  // What the wipe has taken may have made the event ready. Stored together with the end: an event whose start has come opens if it is ready.
+  const missing = missingForOpening(await readOpening(tx, id));
+  const ready = missing.length === 0;
+  const ended = await updateTaggedEvent(tx, secrets, event, { ...over, ready, missing, updatedAt: lockedAt });
+  return { ...ended, lockedAt };
 }
 
 /** Ends the rehearsal of an event whose start has come; the event is open afterwards, if it is ready. */

@@ -251,7 +251,7 @@ const BOUGHT = sql`status IN ('created', 'pending', 'succeeded', 'fulfilled')`;
 export async function keepOpening(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`
     UPDATE voting_events SET opened_at = starts_at
-    WHERE id = ${eventId} AND opened_at IS NULL AND was_opened(${LIFE}, now_ms())`);
+    WHERE id = ${eventId} AND opened_at IS NULL AND rehearsal_since IS NULL AND was_opened(${LIFE}, now_ms())`);
 }
 
 /** Refunds the payments for unconfirmed ballots of an event that is being deleted: these ballots will never count. */

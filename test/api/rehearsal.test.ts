@@ -193,6 +193,37 @@ describe('the rehearsal of an election', () => {
     await vote(event, email, await requestKey(event, email));
   });
 
+  test('ends at its start, and the event does not open where it was ready only by those who registered in it', async () => {
+    const event = await create({ startsAt: Date.now() + 3_600_000, candidate: { selfRegistration: true } });
+    await of(event).change('', { status: 'rehearsal' });
+    const registration = { name: 'Dana', email: address('dana'), positionIds: [event.positions[0]?.id] };
+    const { id } = demand(await account.page(event, 'register/candidate', registration), 201);
+    await of(event).change(`/candidates/${id}`, { status: 'approved' });
+    for (const own of event.positions[0]?.candidates ?? []) demand(await of(event).delete(`/candidates/${own}`), 202);
+    const early = await of(event).patch('', { status: 'open' });
+    expect(early.body.error.details).toMatchObject({ reason: 'not_ready', missing: [{ reason: 'no_candidate' }] });
+    const [row] = await service.query(
+      'UPDATE voting_events SET starts_at = now_ms() WHERE id = $1 RETURNING starts_at',
+      [event.id],
+    );
+    service.deps.events.forget(event.id);
+    await publishTimedEvents(service.deps);
+    expect(await of(event).show('')).toMatchObject({
+      ...{ status: 'draft', startsAt: null, missedStartAt: Number(row.starts_at) },
+      missing: [{ reason: 'no_candidate' }],
+    });
+  });
+
+  test('ends at its start, and the event does not open where its last candidate goes before the rehearsal is wiped', async () => {
+    const event = await create({ startsAt: Date.now() + 3_600_000 });
+    await of(event).change('', { status: 'rehearsal' });
+    await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
+    service.deps.events.forget(event.id);
+    for (const own of event.positions[0]?.candidates ?? []) demand(await of(event).delete(`/candidates/${own}`), 202);
+    await publishTimedEvents(service.deps);
+    expect(await of(event).show('')).toMatchObject({ status: 'draft', missing: [{ reason: 'no_candidate' }] });
+  });
+
   // A rehearsal could not be closed, so that nobody rehearsed results, report and publishing.
   test('goes in rounds: each closes with a final result, report and proof, and the next begins with an empty box', async () => {
     const event = await create({ ballot: { opening: 'public' }, language: 'fr', voter: { selfRegistration: true } });
