@@ -29,8 +29,8 @@ import { type Counted, describe, shape } from './shape-count.ts';
 /** The audience of a count. An auditor gets every confirmed ballot, even while some are kept back; no API key has this audience. */
 export type ResultsAudience = 'organizer' | 'public' | 'auditor';
 
-/** Memory for running counts: 2,000 of ten candidates, or 2 of 1,000 candidates in each of 100 positions. */
-const KEPT_BYTES = 128 * 2 ** 20;
+/** Memory for running counts, a quarter of a thread's: 10,000 of ten candidates, or 5 of 1,000 candidates in each of 100 positions. */
+const KEPT_BYTES = 256 * 2 ** 20;
 
 export interface RoundQuestion {
   readonly positionId: string;
