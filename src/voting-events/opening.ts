@@ -26,7 +26,9 @@ export interface OpeningFacts {
     /** Points or credits of a ballot; every choice costs at least one. Null if choices are free, or more credits can be bought. */
     readonly budget: number | null;
     readonly candidates: number;
-    /** Names of candidates on the ballot of a referendum who have no role (yes, no or abstain) and so cannot be counted. */
+    /** How many candidates on the ballot of a referendum have no role (yes, no or abstain) and so cannot be counted. */
+    readonly roleless: number;
+    /** Names of the first three of them. */
     readonly withoutRole: readonly string[];
   }[];
 }
@@ -80,7 +82,7 @@ function missingOfBallot(facts: OpeningFacts): MissingPart[] {
   const { positions } = facts;
   if (positions.length === 0) return [NO_POSITION];
   const missing = positions.flatMap((position): MissingPart[] => {
-    const { candidates, minSelections, budget, withoutRole, isReferendum } = position;
+    const { candidates, minSelections, budget, roleless, isReferendum } = position;
     // A referendum without candidates gets Yes, No and Abstain when it is opened, or its start is set.
     if (candidates === 0 && isReferendum && !facts.hasStart) return [];
     const more = isReferendum ? '; with a new `startsAt` it gets Yes, No and Abstain' : '';
@@ -91,9 +93,7 @@ function missingOfBallot(facts: OpeningFacts): MissingPart[] {
       ...(minSelections > most
         ? [part('bounds_cannot_be_met', `A ballot needs ${minSelections} choices, and can hold ${most}.`, position)]
         : []),
-      ...withoutRole.map((name) =>
-        part('referendum_role', `"${name}" has no \`referendumRole\`: yes, no or abstain.`, position),
-      ),
+      ...(roleless > 0 ? [part('referendum_role', rolelessWords(position), position)] : []),
     ];
   });
   return positions.some((position) => isOpenToSomebody(facts, position))
@@ -102,6 +102,18 @@ function missingOfBallot(facts: OpeningFacts): MissingPart[] {
         ...missing,
         part('no_open_position', 'No position is open to any voter: every group that they ask for is empty.'),
       ];
+}
+
+/** Most characters of the names in a message: `missing` of 100 positions stands in messages of 64 KiB. */
+const MAX_NAMED = 45;
+
+/** The cure for candidates without a role, who may be a thousand in each of a hundred positions: it names the first ones. */
+function rolelessWords({ roleless, withoutRole }: OpeningFacts['positions'][number]): string {
+  const names = Array.from(withoutRole.map((name) => `"${name}"`).join(', '));
+  const named = names.length > MAX_NAMED ? `${names.slice(0, MAX_NAMED).join('')}…` : names.join('');
+  const more = roleless - withoutRole.length;
+  const who = more > 0 ? `${named} and ${more} more` : named;
+  return `${who} ${roleless === 1 ? 'has' : 'have'} no \`referendumRole\`: yes, no or abstain.`;
 }
 
 /** Whether a voter can vote in a position. A poll has no groups of voters; an empty roll can be filled while the event is open. */

@@ -379,7 +379,8 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
           'budget', CASE WHEN p.quadratic_top_up IS NULL
             THEN coalesce(p.cumulative_point_budget, p.quadratic_base_credit_budget) END,
           'candidates', coalesce(standing.candidates, 0),
-          'withoutRole', ARRAY(SELECT o ->> 2 FROM unnest(standing.without_role) AS o ORDER BY o))
+          'roleless', coalesce(cardinality(standing.without_role), 0),
+          'withoutRole', ARRAY(SELECT o ->> 2 FROM unnest(standing.without_role) AS o ORDER BY o LIMIT 3))
           ORDER BY p.sort_order, p.id)
         FROM positions p LEFT JOIN standing ON standing.position_id = p.id
         WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL), '[]') AS positions

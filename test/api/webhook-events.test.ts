@@ -333,15 +333,26 @@ test.each(EVENT_TYPE_NAMES)(
   },
 );
 
-test('a message has at most 64 KiB, with the longest texts and a hundred positions that lack candidates', async () => {
+test.each([
+  ['candidates', 0],
+  ['the roles of their candidates', 5],
+])('a message has at most 64 KiB, with the longest texts and a hundred positions that lack %s', async (_, standing) => {
   const account = await service.account();
   const receiver = await startReceiver();
   await account.make('/webhook-endpoints', { url: receiver.url, eventTypes: ['voting_event.updated'] });
-  const event = await account.make('/voting-events', { title: '𝒯'.repeat(200), type: 'poll' });
   const titles = Array.from({ length: 100 }, (_, number) => `${number + 100}${'𝒫'.repeat(197)}`);
-  const positions = `/voting-events/${event.id}/positions`;
-  for (const title of titles) await account.make(positions, { title, votingMethod: 'plurality' });
+  const event = await account.make('/voting-events/definition', {
+    ...{ version: 1, event: { title: '𝒯'.repeat(200), type: 'poll' }, groups: [], sponsors: [] },
+    positions: titles.map((title, at) => ({ id: `p${at}`, title, votingMethod: 'plurality' })),
+    candidates: Array.from({ length: standing }, (_, at) => ({
+      ...{ id: `c${at}`, name: `${at}${'𝒞'.repeat(199)}`, positionIds: titles.map((_, place) => `p${place}`) },
+    })),
+  });
+  if (standing > 0)
+    for (const { id } of await account.show(`/voting-events/${event.id}/positions`))
+      await account.change(`/voting-events/${event.id}/positions/${id}`, { votingMethod: 'referendum' });
   const shown = await account.patch(`/voting-events/${event.id}`, { description: '𝒟'.repeat(5_000) });
+  // One part a position, however many candidates it has.
   expect(shown.body.data.missing.map(({ title }: { title: string }) => title).toSorted()).toEqual(titles.toSorted());
   const { body } = await eventually(() => receiver.received[0]);
   expect(Buffer.byteLength(body)).toBeLessThanOrEqual(65_536);

@@ -6,7 +6,7 @@ import { type MissingPart, missingForOpening, NO_POSITION, type OpeningFacts } f
 
 const POSITION = {
   ...{ id: 'pos_1', title: 'Chair', isReferendum: false, groupId: null, groupHasVoters: false },
-  ...{ minSelections: 0, budget: null, candidates: 2, withoutRole: [] },
+  ...{ minSelections: 0, budget: null, candidates: 2, roleless: 0, withoutRole: [] },
 };
 const READY: OpeningFacts = {
   ...{ type: 'election', selfRegistration: false, hasVoters: true, isCopying: false, isUnready: false },
