@@ -147,7 +147,9 @@ export async function dropSetBack(deps: DropDeps, eventId: string) {
     if (forged.length === 0) return { dropped, note: undefined };
     const after = await recordDrop(tx, event, head, forged.length);
     await updateHead(tx, eventId, after);
-    return { dropped, note: await recordGrown(tx, deps, event, after) };
+    const note = await recordGrown(tx, deps, event, after);
+    // What is kept outside of the database is of the real log: that of a rehearsal is wiped.
+    return { dropped, note: event.rehearsalSince === null ? note : undefined };
   });
   if (done?.note !== undefined) await deps.checkpoints.remember(eventId, done.note);
   return done?.dropped;

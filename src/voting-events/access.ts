@@ -9,6 +9,7 @@ import type { RequestContext } from '#src/http/env.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
 import { notFound, orNotFound } from '#src/platform/errors.ts';
+import { RecentMap } from '#src/platform/recent-map.ts';
 import { isGenuineEvent, isGenuineInvite } from './event-tag.ts';
 import { refuseForged, reportForged } from './forged-rows.ts';
 import { statusAt } from './lifecycle.ts';
@@ -270,7 +271,10 @@ export const findAnyEvent = async (executor: Executor, reference: string): Promi
 
 /** Lifetime of a cached event: bounds its age even if the notification of a change was lost. */
 const KEPT_MS = SECOND_MS;
-const MAX_KEPT = 20_000;
+/** Memory for cached events: 16,000 without long texts. */
+const KEPT_BYTES = 64 * 2 ** 20;
+/** Changes that are remembered, for longer than an event is cached. */
+const MAX_CHANGES = 100_000;
 
 type Ask = () => Promise<EventAccess | undefined>;
 
@@ -280,6 +284,10 @@ interface Kept {
   readonly readAt: number;
 }
 
+/** About what a cached event takes in memory. */
+const bytesOf = ({ access: { event } }: Kept): number =>
+  4_000 + 4 * (event.description?.length ?? 0) + 1_000 * event.missing.length;
+
 /**
  * Caches the events that voters' servers name in every request. A cached event can be a second old, so no write relies on
  * it alone: each writing statement checks the stored state of the event and the version of its definition. Drafts and
@@ -287,11 +295,11 @@ interface Kept {
  */
 export class EventCache {
   readonly #deps: ReadDeps;
-  readonly #kept = new Map<string, Kept>();
-  readonly #namesOf = new Map<string, Set<string>>();
+  readonly #kept = new RecentMap<Kept>(KEPT_BYTES, bytesOf);
   readonly #reading = new Map<string, Promise<EventAccess | undefined>>();
-  /** Counts invalidations: an event that is being read during an invalidation may be stale, and is not cached. */
-  #changes = 0;
+  /** When an event changed last, by its ID, and when all may have: what was read before is not used. */
+  readonly #changedAt = new RecentMap<number>(MAX_CHANGES);
+  #allChangedAt = 0;
 
   constructor(deps: ReadDeps) {
     this.#deps = deps;
@@ -299,17 +307,19 @@ export class EventCache {
 
   /** As `findAccess`, at most a second old. */
   find(accountId: string, named: string, nowMs: number): Promise<EventAccess | undefined> {
-    return this.#find(`${accountId} ${named}`, nowMs, () => findAccess(this.#deps, accountId, named));
+    return this.#find(accountId, named, nowMs, () => findAccess(this.#deps, accountId, named));
   }
 
   /** As `findOpenAccess`, at most a second old. */
   findOpen(named: string, nowMs: number): Promise<EventAccess | undefined> {
-    return this.#find(` ${named}`, nowMs, () => findOpenAccess(this.#deps, named));
+    return this.#find('', named, nowMs, () => findOpenAccess(this.#deps, named));
   }
 
-  async #find(name: string, nowMs: number, ask: Ask): Promise<EventAccess | undefined> {
+  async #find(accountId: string, named: string, nowMs: number, ask: Ask): Promise<EventAccess | undefined> {
+    // A code has up to 4,096 spellings in upper and lower case.
+    const name = `${accountId} ${isCode(named) ? named.toLowerCase() : named}`;
     const kept = this.#kept.get(name);
-    if (kept !== undefined && performance.now() - kept.readAt < KEPT_MS) return kept.access;
+    if (kept !== undefined && this.#isFresh(kept)) return kept.access;
     const reading = this.#reading.get(name);
     if (reading !== undefined) return reading;
     const read = this.#read(name, nowMs, ask).finally(() => {
@@ -319,28 +329,26 @@ export class EventCache {
     return read;
   }
 
+  #isFresh({ access, readAt }: Kept): boolean {
+    const changedAt = Math.max(this.#allChangedAt, this.#changedAt.get(access.event.id) ?? 0);
+    return readAt > changedAt && performance.now() - readAt < KEPT_MS;
+  }
+
   /** Drops an event that may have changed. */
   forget(eventId: string): void {
-    this.#changes += 1;
     this.#reading.clear();
-    for (const name of this.#namesOf.get(eventId) ?? []) this.#kept.delete(name);
-    this.#namesOf.delete(eventId);
+    this.#changedAt.set(eventId, performance.now());
   }
 
   forgetAll(): void {
-    this.#changes += 1;
     this.#reading.clear();
-    this.#kept.clear();
-    this.#namesOf.clear();
+    this.#allChangedAt = performance.now();
   }
 
   async #read(name: string, nowMs: number, ask: Ask): Promise<EventAccess | undefined> {
-    const [changes, readAt] = [this.#changes, performance.now()];
+    const readAt = performance.now();
     const access = await ask();
-    if (access === undefined || statusAt(access.event, nowMs) === 'draft' || changes !== this.#changes) return access;
-    if (this.#kept.size >= MAX_KEPT) this.forgetAll();
-    this.#kept.set(name, { access, readAt });
-    this.#namesOf.getOrInsertComputed(access.event.id, () => new Set()).add(name);
+    if (access !== undefined && statusAt(access.event, nowMs) !== 'draft') this.#kept.set(name, { access, readAt });
     return access;
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { dropSetBack } from '#src/ballot-log/set-back.ts';
 import { reportWords } from '#src/results/report/report-words.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { allJobs, sealDeps } from '#src/work.ts';
@@ -366,6 +367,24 @@ describe('the rehearsal of an election', () => {
     const [opening] = await new LogReader(service, event.id, account.vote).leaves();
     expect(opening).toMatchObject({ t: 'open', rehearsalBallots: 2 });
     expect(await verify(event)).toMatchObject({ code: 0, report: { verified: 'yes' } });
+  });
+
+  test('of a log from which the operator drops what SQL wrote does not stand in the way of the real log', async () => {
+    const event = await create({ type: 'poll' });
+    await of(event).change('', { status: 'rehearsal' });
+    await account.votePoll(event, votesFor(event));
+    await tendLog(sealDeps(service.deps), event.id, 1);
+    await account.votePoll(event, votesFor(event));
+    await service.query(
+      `INSERT INTO ballot_queue SELECT q.voting_event_id, 'bal_' || md5(q.id), sha256(q.code_tag), q.entries, q.weight_micro, q.salt,
+         q.sealed_time, q.voter_id, q.country_code, q.submitted_at, q.due_at, true FROM ballot_queue q WHERE voting_event_id = $1`,
+      [event.id],
+    );
+    expect(await dropSetBack(service.deps, event.id)).toMatchObject({ ballots: 1 });
+    await of(event).change('', { status: 'open' });
+    await account.votePoll(event, votesFor(event));
+    await tendLog(sealDeps(service.deps), event.id, 1);
+    expect(await of(event).show('')).toMatchObject({ status: 'open', disputed: false });
   });
 
   test('is refused where the event was open, is not ready, or holds a ballot', async () => {

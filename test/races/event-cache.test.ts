@@ -34,6 +34,16 @@ describe('an event that voters ask for', () => {
     expect(await find()).not.toBe(one);
   });
 
+  // Otherwise each of the 4,096 spellings of a code took a place of its own.
+  test('is kept once, however its code is spelt', async () => {
+    const event = await account.event();
+    const cache = new EventCache(first.deps);
+    const code = event.code.toLowerCase();
+    const one = await cache.find(account.id, code, Date.now());
+    expect(one?.event.id).toBe(event.id);
+    expect(await cache.find(account.id, code.toUpperCase(), Date.now())).toBe(one);
+  });
+
   test('shows an edit at once where it was made, and at every other process as soon as that is told of it', async () => {
     const event = await account.event({ title: 'Before' });
     for (const title of ['Once', 'Twice', 'Thrice']) {
