@@ -5,6 +5,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { seedField } from '#src/http/fields.ts';
 import { markRehearsalText } from '#src/http/rehearsal.ts';
 import { pick } from '#src/platform/pick.ts';
+import { RecentMap } from '#src/platform/recent-map.ts';
 import { jsonPieces } from '#src/platform/stream-text.ts';
 import { type BallotDefinition, type BallotPosition, describedIn } from './ballot-definition.ts';
 import { candidateView } from './candidate.ts';
@@ -164,11 +165,12 @@ const LONG_BALLOT = { candidates: 1_000, characters: 1_000_000 };
 const isLong = (definition: BallotDefinition): boolean =>
   definition.positions.reduce((sum, { candidates }) => sum + candidates.length, 0) > LONG_BALLOT.candidates ||
   describedIn(definition) > LONG_BALLOT.characters;
-const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+/** Memory for ballots before they are compressed: six of the longest. */
+const KEPT_BYTES = 128 * 2 ** 20;
 
 /** Caches the ballots of fixed orders, and of shuffled orders by seed. Without a seed each ballot has its own order, and is not cached. */
 export class BallotCache {
-  readonly #kept = new Map<string, CachedJson>();
+  readonly #kept = new RecentMap<CachedJson>(KEPT_BYTES, ({ length }) => length + 1_000);
   /** Ballots that are being built: concurrent requests for the same ballot share one build. */
   readonly #making = new Map<string, Promise<CachedJson>>();
   /** Each entry is garbage-collected together with its definition. */
@@ -193,8 +195,7 @@ export class BallotCache {
     const name = `${id} ${definitionVersion} ${order ?? 'fixed'}`;
     const kept = this.#kept.get(name);
     if (kept !== undefined) {
-      // Moves the entry to the end: eviction begins with the least recently used.
-      this.#kept.delete(name);
+      // Renews the entry: what was not asked for goes first.
       this.#kept.set(name, kept);
       return kept;
     }
@@ -213,21 +214,9 @@ export class BallotCache {
     try {
       const fresh = await making;
       this.#kept.set(name, fresh);
-      this.#makeRoom(name);
       return fresh;
     } finally {
       this.#making.delete(name);
-    }
-  }
-
-  /** Evicts the least recently used ballots. Their sizes are summed each time, because texts shrink once they are compressed. */
-  #makeRoom(newest: string): void {
-    let held = 0;
-    for (const { heldBytes } of this.#kept.values()) held += heldBytes;
-    for (const [oldest, { heldBytes }] of this.#kept) {
-      if (held <= MAX_KEPT_BYTES || oldest === newest) break;
-      this.#kept.delete(oldest);
-      held -= heldBytes;
     }
   }
 }

@@ -13,14 +13,15 @@ const WORTH_COMPRESSING = 1_400;
 export class CachedJson {
   /** Weak, because the plain and the compressed answer share it. */
   readonly etag: string;
-  readonly #length: number;
+  /** Bytes of the uncompressed answer. */
+  readonly length: number;
   #plain: Buffer<ArrayBuffer> | undefined;
   #gzipped: Buffer<ArrayBuffer> | undefined;
   #compressing: Promise<Buffer<ArrayBuffer>> | undefined;
 
   private constructor(plain: Buffer<ArrayBuffer>, hash: Buffer) {
     this.etag = `W/"${hash.toString('base64url').slice(0, 22)}"`;
-    this.#length = plain.length;
+    this.length = plain.length;
     this.#plain = plain;
   }
 
@@ -35,11 +36,6 @@ export class CachedJson {
     return new CachedJson(Buffer.concat(chunks), hash.digest());
   }
 
-  /** Bytes that this answer takes in memory now. */
-  get heldBytes(): number {
-    return (this.#plain?.length ?? 0) + (this.#gzipped?.length ?? 0);
-  }
-
   /** The uncompressed bytes. */
   async plain(): Promise<Buffer<ArrayBuffer>> {
     if (this.#plain !== undefined) return this.#plain;
@@ -49,7 +45,7 @@ export class CachedJson {
 
   /** The compressed bytes, made at the first call; undefined if the answer is too short to compress. */
   gzipped(): Buffer<ArrayBuffer> | Promise<Buffer<ArrayBuffer>> | undefined {
-    if (this.#length < WORTH_COMPRESSING) return undefined;
+    if (this.length < WORTH_COMPRESSING) return undefined;
     if (this.#gzipped !== undefined) return this.#gzipped;
     this.#compressing ??= this.#compress();
     return this.#compressing;
