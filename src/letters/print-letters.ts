@@ -100,16 +100,20 @@ async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolea
   // Fewer voters than counted: some have left the audience since.
   const isLast = looked < most || run.done + looked >= run.total;
   const sealed = keys.length === 0 ? [] : sealParts(own, run, await draw(deps, event, run, keys));
-  const isStored = await inTransaction(deps.db, async (tx) => {
+  // Without the event, for which casts wait: a file has tens of megabytes. One that is not counted below is printed over.
+  await inTransaction(deps.db, async (tx) => {
+    const current = await lockLetters(tx, event.id, run.id);
+    if (current?.listedTo === run.listedTo) await insertParts(tx, run, fileOf(run), sealed);
+  });
+  const isCounted = await inTransaction(deps.db, async (tx) => {
     const step = await lockStep(tx, deps, request);
     if (typeof step === 'string' || step.run.listedTo !== run.listedTo) return false;
-    await insertParts(tx, run, fileOf(run), sealed);
     const [done, printed] = [isLast ? run.total : run.done + looked, run.printed + keys.length];
     const files = isLast ? fileOf(run) - (keys.length === 0 ? 1 : 0) : run.files;
     await updateLetters(tx, deps.secrets, step.run, { done, printed, listedTo, files });
     return true;
   });
-  return isStored && isLast ? finish(deps, request) : true;
+  return isCounted && isLast ? finish(deps, request) : true;
 }
 
 /** Number of the file that a run prints next: all files before it are full. */

@@ -228,6 +228,27 @@ describe('a file of letters', () => {
     expect(await refusedPdf(event, id)).toEqual([409, 'already_downloaded']);
   });
 
+  test('is stored without the event, for which casts would wait', async () => {
+    const event = await create();
+    await addVoters(event, { voterId: 'M-1' });
+    const holder = await service.deps.db.$client.connect();
+    try {
+      await holder.query(`SELECT pg_advisory_lock(4711);
+        CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END';
+        CREATE TRIGGER wait BEFORE INSERT ON letter_parts FOR EACH ROW EXECUTE FUNCTION wait_for_test()`);
+      const { id } = demand(await order(event), 202);
+      const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711 AND NOT granted`;
+      await untilTrue(async () => (await holder.query(waiting)).rows.length > 0);
+      const held = holder.query('SELECT id FROM voting_events WHERE id = $1 FOR KEY SHARE NOWAIT', [event.id]);
+      expect((await held).rows).toEqual([{ id: event.id }]);
+      await holder.query('SELECT pg_advisory_unlock(4711)');
+      await eventually(async () => (await of(event).show(`/letters/${id}`)).finishedAt ?? undefined, 60_000);
+    } finally {
+      await holder.query('DROP TRIGGER wait ON letter_parts; DROP FUNCTION wait_for_test()');
+      holder.release(true);
+    }
+  });
+
   test('is dropped after 24 hours', async () => {
     const event = await create();
     await addVoters(event, { voterId: 'M-1' });
