@@ -350,3 +350,15 @@ describe('results', () => {
     expect(JSON.parse(json).rollAfterOpening).toEqual(counted);
   });
 });
+
+test('of an invite over the limit of an address goes out once the limit begins again', async () => {
+  const event = await account.event();
+  const email = `guest-${event.id}@mail.example`;
+  expect(await taken(5, email, account.id, event.id)).toBe(5);
+  await of(event).make('/invites', { email, role: 'viewer' });
+  await settled();
+  expect(mailsTo(email)).toEqual([]);
+  await timePasses(HOUR_MS);
+  await query('UPDATE jobs SET run_at = run_at - $1::bigint', HOUR_MS);
+  await untilTrue(async () => mailsTo(email).length === 1);
+});
