@@ -61,10 +61,15 @@ export async function isKeyGood(db: Database, id: string, nowMs: number): Promis
 
 /** Stores the last use of many keys in one statement. */
 export async function updateLastUsed(db: Database, used: ReadonlyMap<string, number>): Promise<void> {
+  // Locked in the order of IDs: of two processes that update the same keys in other orders, one would fail as a deadlock.
   await db.execute(sql`
+    WITH used AS (
+      SELECT * FROM unnest(${sql.param([...used.keys()])}::text[], ${sql.param([...used.values()])}::bigint[]) AS u (id, at)
+    ), held AS MATERIALIZED (
+      SELECT k.id FROM api_keys k WHERE k.id IN (SELECT u.id FROM used u) ORDER BY k.id FOR NO KEY UPDATE
+    )
     UPDATE api_keys SET last_used_at = greatest(coalesce(last_used_at, 0), used.at)
-    FROM unnest(${sql.param([...used.keys()])}::text[], ${sql.param([...used.values()])}::bigint[]) AS used (id, at)
-    WHERE api_keys.id = used.id`);
+    FROM used JOIN held USING (id) WHERE api_keys.id = used.id`);
 }
 
 /** Whether the account's plan has room for another event now. Takes no lock: a concurrent creation may use up the room. */

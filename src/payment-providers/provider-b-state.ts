@@ -102,8 +102,9 @@ export const LATEST_PAYMENT_MS = 30 * DAY_MS;
 /** The total that a payer paid, in the provider's unit, including any provider's fees that the payer paid. */
 export const grossOf = (answer: unknown): number => readAnswer(transactionSchema, answer).amount;
 
-/** The ID of an object in a list; the object itself if it has none. */
-export const identityOf = (listed: unknown): unknown => z.object({ id: idSchema }).safeParse(listed).data?.id ?? listed;
+/** The ID of an object in a list; its text if it has none. */
+export const identityOf = (listed: unknown): unknown =>
+  z.object({ id: idSchema }).safeParse(listed).data?.id ?? JSON.stringify(listed);
 
 /** A failed transaction may be paid by another card until `LONGEST_PAGE_MS`. @throws PaymentProviderUnavailable */
 export function readTransaction(answer: unknown, nowMs: number): ProviderState {

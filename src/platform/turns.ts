@@ -22,7 +22,10 @@ export const elsewhere = <Value>(wait: Promise<Value>): Promise<Value> => asker.
 export const together = <Value>(statement: Promise<Value>): Promise<Value> =>
   asker.getStore()?.life?.join(statement) ?? statement;
 
-/** As `elsewhere`, for work that many requests share: when it ends, a few of them go on at a time. */
+/**
+ * As `elsewhere`, for work that many requests wait for. When it ends, they go on a few at a time, so that they do not hold the event
+ * loop together.
+ */
 export const shared = <Value>(wait: Promise<Value>): Promise<Value> =>
   asker.getStore()?.life?.restAndBegin(wait) ?? wait;
 

@@ -76,7 +76,7 @@ export class EventCounter {
   >();
   readonly #turns = new SharedTurns();
 
-  /** @param deps with `disclosure`, the counter makes the disclosure steps that are due */
+  /** @param deps if it has `disclosure`, each count first makes the disclosure step that is due */
   constructor(deps: CounterDeps) {
     this.#deps = deps;
     this.#db = deps.db;

@@ -65,7 +65,7 @@ END $$;
 -- eligibility check call it. Returns a set of one row, so that PostgreSQL can inline it into a query over many requests. Locks and writes
 -- nothing: if the verdict must last, call it with the event's row locked.
 --   p_at             now, read under the event's lock: a cast that waited for a close must not be judged by the time before the wait
---   p_paper          version of the ballot paper and end of the event (`event_ends`) for which the ballot was judged; null without a ballot
+--   p_paper          version of the ballot definition and end of the event (`event_ends`) for which the ballot was judged; null without a ballot
 --   p_voter          elections: {"kind", "identity"}; null in polls
 --   p_expected_group the voter's group for which the ballot was judged, '' for none; null if no position asks for a group
 --   p_participants   polls: the identities of the participant; null in elections

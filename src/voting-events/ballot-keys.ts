@@ -303,7 +303,7 @@ export class BallotKeys {
       { event: name.eventId, folder },
       'the key of an event that is over was left, and is destroyed',
     );
-    this.#known.set(name.id, 'destroyed');
+    this.#forget(name.id);
     await new KeyFolders(folder).destroy(keyFileOf(name));
     await deleteKeyRow(this.#deps.db, name);
   }

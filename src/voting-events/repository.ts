@@ -163,7 +163,10 @@ export const markFinal = (tx: Transaction, secrets: Secrets, event: VotingEvent,
 
 const LIFE = sql.raw(lifeOf('voting_events'));
 
-/** At most 1,000 events with an unannounced change by the clock: opening, missed start, close, results, rehearsal's end. */
+/**
+ * At most 1,000 events with an unannounced change by the clock: opening, missed start, close, results, rehearsal's end. In a random
+ * order, so that events that fail do not keep others waiting.
+ */
 export function listTimedEvents(executor: Executor): Promise<string[]> {
   const due = sql`
     SELECT id FROM (
@@ -181,7 +184,7 @@ export function listTimedEvents(executor: Executor): Promise<string[]> {
       UNION ALL
       SELECT id FROM voting_events WHERE results_visibility = 'published' AND NOT results_announced AND deleted_at IS NULL
         AND is_final(${LIFE}, now_ms())
-    ) AS due GROUP BY id LIMIT 1000`;
+    ) AS due GROUP BY id ORDER BY random() LIMIT 1000`;
   return valuesOf(executor, due);
 }
 

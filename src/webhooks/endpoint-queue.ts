@@ -129,7 +129,7 @@ export class RoundRobin {
     (queue.isUnproven ? this.#proven : this.#unproven).delete(queue);
   }
 
-  /** Takes the next queue. Proven and unproven queues alternate, so that neither kind starves the other. */
+  /** Takes the next queue: in turns one that has shown that it answers and one that has not (`isUnproven`), so that neither kind starves the other. */
   next(allowUnproven: boolean): EndpointQueue | undefined {
     const unproven = allowUnproven && this.#unproven.size > 0 && (this.#preferUnproven || this.#proven.size === 0);
     this.#preferUnproven = !unproven;
