@@ -53,8 +53,8 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2037,
-  'payment-providers': 2030,
+  platform: 2046,
+  'payment-providers': 2016,
   database: 2251,
   'embedded-postgres': 850,
   http: 4150,
@@ -63,24 +63,24 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 583,
   mail: 557,
   accounts: 914,
-  webhooks: 2402,
+  webhooks: 2397,
   'voting-events': 5001,
   'ballot-definition': 3642,
   voters: 5405,
   payments: 3998,
-  credits: 701,
-  ballots: 3122,
-  'ballot-log': 4562,
-  'service-log': 638,
+  credits: 686,
+  ballots: 3107,
+  'ballot-log': 4555,
+  'service-log': 627,
   tally: 2527,
-  results: 6283,
+  results: 6287,
   letters: 979,
   console: 1142,
   demo: 435,
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_249;
+const LINES_OF_ALL = 64_195;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

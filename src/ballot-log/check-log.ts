@@ -5,6 +5,7 @@ import { BlockSpoilt, findWrongHeads, type PlacedBallot, readSealedBallots } fro
 import { atOneMoment, type Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Clock } from '#src/platform/clock.ts';
+import { unlessSpoilt } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { sha256 } from '#src/platform/secrets.ts';
 import { type CheckedRoll, checkRoll } from '#src/voters/check-roll.ts';
@@ -25,7 +26,7 @@ import { readEnd } from './record-configuration.ts';
 import { findHead, findLastCheckpoint, type LogHead, listCheckpoints, readLeaves } from './repository.ts';
 import { goesOnFrom } from './require-undisputed.ts';
 import { hasForgedBallots } from './set-back.ts';
-import { type NoteVerifier, unlessSpoilt } from './signed-note.ts';
+import type { NoteVerifier } from './signed-note.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 import { eventTree, type NewTile } from './tree-store.ts';
 

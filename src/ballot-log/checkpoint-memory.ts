@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { unlessSpoilt } from '#src/platform/errors.ts';
 import { unless } from '#src/platform/files.ts';
 import { checkpointFolder } from '#src/voting-events/key-places.ts';
-import { unlessSpoilt } from './signed-note.ts';
 
 /** The content of the checkpoint signed last, remembered outside of the database. */
 export interface Remembered {

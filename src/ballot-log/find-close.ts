@@ -1,4 +1,5 @@
 import type { Executor } from '#src/database/client.ts';
+import { unlessSpoilt } from '#src/platform/errors.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type Checkpoint, openCheckpoint, originOf } from './checkpoint.ts';
@@ -7,7 +8,7 @@ import { closeCommitment } from './leaf.ts';
 import { equalHashes, hashLeaf, leadsToRoot, nodesOfInclusion } from './merkle-tree.ts';
 import { loadNodes } from './read-log.ts';
 import { findCheckpointAt, findHead, findLastClose, type LogHead, readLeaves } from './repository.ts';
-import { type NoteVerifier, unlessRefused, unlessSpoilt } from './signed-note.ts';
+import { type NoteVerifier, unlessRefused } from './signed-note.ts';
 import { eventTree } from './tree-store.ts';
 
 // Only the signed head proves that a log is closed. Direct SQL can change the other columns, and add leaves that no signed head

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { unlessSpoilt } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { unlessSpoilt } from './signed-note.ts';
 
 const SEED_BYTES = 32;
 const ROUND_BYTES = 4;

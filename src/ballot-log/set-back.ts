@@ -6,6 +6,7 @@ import { atOneMoment, type Database, type Executor, inTransaction, type Transact
 import type { Deps } from '#src/deps.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
+import { unlessSpoilt } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { acceptRoll, dropForgedParticipations } from '#src/voters/check-roll.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
@@ -16,7 +17,6 @@ import { recordGrown } from './checkpoint.ts';
 import { SALT_BYTES } from './leaf.ts';
 import { recordDrop } from './record-configuration.ts';
 import { lockHead, type QueuedBallot, readQueue, updateHead, waitForSequencer } from './repository.ts';
-import { unlessSpoilt } from './signed-note.ts';
 
 // A queue row that the service did not write is marked `set_back`: it stays in the queue and does not count, and the log continues with
 // the other rows. The event is disputed and does not become final until an operator drops the row (completions 6.7).

@@ -41,15 +41,6 @@ export function unlessRefused<T>(open: () => T): T | undefined {
   }
 }
 
-/** What `read` reads; undefined if it fails, because direct SQL changed what it reads. */
-export function unlessSpoilt<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
-}
-
 function requireName(name: string): void {
   if (!/^[^\s+\p{Cc}]+$/u.test(name) || !name.isWellFormed())
     throw new RangeError('a key name has at least one character, no space, plus or control character');

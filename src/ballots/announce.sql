@@ -26,8 +26,8 @@ BEGIN
     ON CONFLICT (voting_event_id) DO UPDATE SET ballots = excluded.ballots, announced_at = excluded.announced_at
       WHERE a.ballots < excluded.ballots AND a.announced_at <= at - p_pause_ms;
     IF FOUND THEN
-      PERFORM record_webhook_event(event.account_id, event.id, 'ballot.confirmed', sortable_id('msg'),
-        json_build_object('votingEventId', event.id, 'ballots', confirmed)::text);
+      PERFORM record_webhook_events(event.account_id, event.id, 'ballot.confirmed', ARRAY[sortable_id('msg')],
+        ARRAY[json_build_object('votingEventId', event.id, 'ballots', confirmed)::text]);
     ELSE
       RETURN NEXT event.id;
     END IF;

@@ -12,7 +12,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { type RateLimiter, tooManyRequests } from '#src/http/rate-limit.ts';
 import { DAY_MS, monotonicMs } from '#src/platform/clock.ts';
-import { type ApiError, notFound, orNotFound } from '#src/platform/errors.ts';
+import { type ApiError, notFound, orNotFound, unlessSpoilt } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import { approveByKey } from '#src/voters/voter-key.ts';
@@ -32,7 +32,7 @@ import {
   normaliseCode,
   openBallot,
   openTimes,
-  openWaitingOrNot,
+  openWaiting,
   openWaitingTime,
   sealTimes,
   sealWaitingTime,
@@ -231,7 +231,7 @@ function admitVoter(
   if (!isGenuine(deps.secrets, voter)) return undefined;
   // The statement refuses a rejected voter. The ballot of a pending voter must be checked: its key may approve the voter.
   if (voter.status === 'rejected') return voter;
-  const sealed = openWaitingOrNot(secrets, event, tag, entries)?.sealed;
+  const sealed = unlessSpoilt(() => openWaiting(secrets, event, tag, entries))?.sealed;
   const isOwn =
     sealed !== undefined && sealed.weightMicro === voter.weightMicro && isCastFor(secrets, voter, sealed.voter);
   return isOwn ? voter : undefined;

@@ -12,7 +12,7 @@ BEGIN
   IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(b.visitor_id)); END IF;
   DELETE FROM pending_ballots p WHERE p.ctid = b.place AND p.voting_event_id = p_event AND p.code_tag = p_code_tag RETURNING p.* INTO b;
   IF NOT FOUND THEN RETURN false; END IF;
-  PERFORM release_credits(p_event, lower(b.visitor_id), b.code_tag, b.credits);
+  PERFORM move_credits(p_event, lower(b.visitor_id), 'release', encode(b.code_tag, 'hex'), b.credits);
   IF b.payment_attempt_id IS NOT NULL THEN
     DELETE FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (b.participants)
       AND w.code_tag = b.code_tag;

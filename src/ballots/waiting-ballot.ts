@@ -154,21 +154,6 @@ export const openBallot = (
 ): OpenedBallot =>
   isSealed(stored) ? openWaiting(secrets, event, tag, stored) : { entries: stored, sealed: undefined };
 
-type Opening = Parameters<typeof openWaiting>;
-const orNot =
-  (open: (...of: Opening) => OpenedBallot) =>
-  (...of: Opening): OpenedBallot | undefined => {
-    try {
-      return open(...of);
-    } catch {
-      return undefined;
-    }
-  };
-
-/** Like `openWaiting` and `openBallot`, but undefined instead of an error. */
-export const openWaitingOrNot = orNot(openWaiting);
-export const openBallotOrNot = orNot(openBallot);
-
 /** The ID of a secret ballot in the box: unrelated to the ID of its row in the queue, and always the same. */
 export const ballotIdOf = (salt: Buffer, codeTag: Buffer): string =>
   `bal_${base32(sha256(Buffer.concat([Buffer.from('ballot id'), salt, codeTag])), 26)}`;

@@ -100,9 +100,9 @@ export async function fulfilCreditPurchase(
   const { positionId, visitorId, credits, baseCredits } = await requirePurchase(tx, deps, attempt);
   const { id, votingEventId } = attempt;
   const visitor = visitorKey(visitorId);
-  await tx.execute(
-    sql`SELECT add_credits(${votingEventId}, ${positionId}, ${visitor}, ${baseCredits}, ${credits}, ${id})`,
-  );
+  const bought = JSON.stringify([{ position: positionId, credits, base: baseCredits }]);
+  await tx.execute(sql`SELECT lock_credits(${votingEventId}, ${visitor})`);
+  await tx.execute(sql`SELECT move_credits(${votingEventId}, ${visitor}, 'purchase', ${id}, ${bought})`);
   const balance = (await listBalances(tx, votingEventId, visitorId)).get(positionId);
   return { data: viewBalance(positionId, visitorId, baseCredits, balance) };
 }

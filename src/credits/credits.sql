@@ -59,15 +59,9 @@ BEGIN
   SELECT s.short_position, s.required, s.available INTO short_position, required, available
   FROM credit_shortage(p_event, p_visitor, p_credits, replaced.credits) AS s;
   IF FOUND THEN RETURN; END IF;
-  PERFORM release_credits(p_event, p_visitor, replaced.code_tag, replaced.credits);
+  PERFORM move_credits(p_event, p_visitor, 'release', encode(replaced.code_tag, 'hex'), replaced.credits);
   PERFORM move_credits(p_event, p_visitor, 'hold', encode(p_code_tag, 'hex'), p_credits);
 END $$;
-
--- Releases the credits that a ballot held. Call with the visitor's credits locked.
-CREATE OR REPLACE FUNCTION release_credits(p_event text, p_visitor text, p_code_tag bytea, p_credits jsonb)
-RETURNS void LANGUAGE sql AS $$
-  SELECT move_credits(p_event, p_visitor, 'release', encode(p_code_tag, 'hex'), p_credits);
-$$;
 
 -- Holds the credits of a ballot from the first call of its payment on. If credits are short, returns a row and changes nothing.
 CREATE OR REPLACE FUNCTION hold_for_attempt(p_event text, p_visitor text, p_attempt text, p_credits jsonb)
@@ -95,15 +89,6 @@ BEGIN
     PERFORM move_credits(p_event, a.visitor, 'release', p_attempt, a.held_credits);
   END IF;
   UPDATE payment_attempts SET held_credits = NULL WHERE voting_event_id = p_event AND id = p_attempt;
-END $$;
-
--- Adds bought credits.
-CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
-RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM lock_credits(p_event, p_visitor);
-  PERFORM move_credits(p_event, p_visitor, 'purchase', p_attempt,
-    jsonb_build_array(jsonb_build_object('position', p_position, 'credits', p_credits, 'base', p_base)));
 END $$;
 
 -- Unless p_credits are available, drops the visitor's pending ballots that hold credits of the position, and releases the holds of

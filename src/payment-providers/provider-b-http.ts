@@ -32,17 +32,6 @@ export function parseKeepingIds(text: string): unknown {
   });
 }
 
-async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new PaymentProviderUnavailable(NAME, 'unreadable');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
 /** An answer in another format, such as a gateway's error page, is no refusal: its 403 says nothing about the account. */
 function unreadable(status: number): PaymentProviderUnavailable | PaymentProviderRefused {
   return status === 429 || status >= 500
@@ -81,6 +70,7 @@ function payerFieldOf(message: string): PayerField | null {
 
 function transportFailure(fault: unknown): PaymentProviderUnavailable {
   const name = fault instanceof Error ? fault.name : '';
+  if (name === 'ResponseExceededMaxSizeError') return new PaymentProviderUnavailable(NAME, 'unreadable');
   const late = name === 'TimeoutError' || name === 'AbortError' || /Timeout/.test(name);
   return new PaymentProviderUnavailable(NAME, late ? 'timeout' : 'network');
 }
@@ -89,7 +79,10 @@ function transportFailure(fault: unknown): PaymentProviderUnavailable {
 export function createProviderBHttp(baseUrl: string, timeoutMs: number) {
   const [root = ''] = /^.*[^/]/s.exec(baseUrl) ?? [];
   if (!/^https?:$/.test(new URL(root).protocol)) throw new RangeError('the address of provider_b is http or https');
-  const agent = new Agent({ connect: { timeout: timeoutMs }, headersTimeout: timeoutMs, bodyTimeout: timeoutMs });
+  const agent = new Agent({
+    ...{ connect: { timeout: timeoutMs }, headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
+    maxResponseSize: MAX_ANSWER_BYTES,
+  });
 
   async function exchange({ method, path, secretKey, body }: ProviderBCall): Promise<{ status: number; text: string }> {
     const answer = await request(`${root}${path}`, {
@@ -103,7 +96,7 @@ export function createProviderBHttp(baseUrl: string, timeoutMs: number) {
       },
       body: body === undefined ? null : JSON.stringify(body),
     });
-    return { status: answer.statusCode, text: await readText(answer.body) };
+    return { status: answer.statusCode, text: await answer.body.text() };
   }
 
   return {
@@ -113,7 +106,7 @@ export function createProviderBHttp(baseUrl: string, timeoutMs: number) {
       try {
         answer = await exchange(call);
       } catch (fault) {
-        throw fault instanceof PaymentProviderUnavailable ? fault : transportFailure(fault);
+        throw transportFailure(fault);
       }
       return dataOf(answer.status, answer.text);
     },

@@ -150,19 +150,6 @@ export function attemptOfReference(reference: string): string | null {
   return attemptId !== undefined && isAttemptId(`pay_${attemptId}`) ? `pay_${attemptId}` : null;
 }
 
-const refundedTransactionSchema = z.object({
-  transaction: z.union([idSchema, z.object({ id: idSchema.nullish(), reference: z.string().nullish() })]),
-});
-
-/** Whether a refund belongs to this payment. A refund names its transaction by ID, or by an object with ID and reference. */
-export function isRefundOf(refund: unknown, payment: RefundedPayment): boolean {
-  const parsed = refundedTransactionSchema.safeParse(refund).data;
-  if (parsed === undefined) return false;
-  const { transaction } = parsed;
-  if (typeof transaction !== 'object') return transaction === payment.providerPaymentId;
-  return transaction.id === payment.providerPaymentId || transaction.reference === payment.reference;
-}
-
 export function readRefundObject(answer: unknown): RefundResult {
   const { id: refundId, status, amount, currency } = readAnswer(refundSchema, answer);
   const amountMinor = PROVIDER_B_MONEY.fromProviderAmount(currency, amount);
@@ -184,6 +171,12 @@ const reversalSchema = z.object({
     ])
     .nullish(),
 });
+
+/** Whether a refund belongs to this payment. A refund names its transaction by ID, or by an object with ID and reference. */
+export function isRefundOf(refund: unknown, payment: RefundedPayment): boolean {
+  const transaction = reversalSchema.pick({ transaction: true }).safeParse(refund).data?.transaction;
+  return transaction?.id === payment.providerPaymentId || transaction?.reference === payment.reference;
+}
 
 function reversalStatus(
   kind: ListedReversal['kind'],

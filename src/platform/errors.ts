@@ -81,3 +81,12 @@ export function validationError(issues: readonly Issue[], extra: ErrorDetails = 
 export function invalidField(field: string, message: string, extra: ErrorDetails = {}): ApiError {
   return validationError([{ field, message }], extra);
 }
+
+/** What `read` reads; undefined if it fails, because direct SQL changed what it reads. */
+export function unlessSpoilt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,9 +1,10 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { listSealed } from '#src/ballots/box.ts';
-import { isSealed, openBallot, openWaitingOrNot } from '#src/ballots/waiting-ballot.ts';
+import { isSealed, openBallot, openWaiting } from '#src/ballots/waiting-ballot.ts';
 import type { Database, Executor } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { MICRO } from '#src/platform/decimal.ts';
+import { unlessSpoilt } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { PublicSnapshot } from './disclosure.ts';
@@ -106,7 +107,9 @@ export async function judgeWaiting(
   event: VotingEvent,
   queue: readonly WaitingBallot[],
 ): Promise<{ readonly sound: readonly StoredBallot[]; readonly forged: ReadonlySet<string> }> {
-  const waiting = queue.map((one) => [one, openWaitingOrNot(secrets, event, one.codeTag, one.entries)] as const);
+  const waiting = queue.map(
+    (one) => [one, unlessSpoilt(() => openWaiting(secrets, event, one.codeTag, one.entries))] as const,
+  );
   const tags = waiting.flatMap(([, opened]) => opened?.sealed?.codeTag ?? []);
   const sealed = new Set((await listSealed(executor, event.id, tags)).map((tag) => tag.toString('hex')));
   const forged = new Set<string>();

@@ -2,13 +2,14 @@ import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { readChoices } from '#src/ballots/ballot-encoding.ts';
 import { readBoxEnd } from '#src/ballots/box.ts';
-import { openBallotOrNot } from '#src/ballots/waiting-ballot.ts';
+import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { cursorField, limitField } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { idField, searchField } from '#src/http/fields.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
+import { unlessSpoilt } from '#src/platform/errors.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { textHolds } from '#src/platform/text.ts';
@@ -79,7 +80,7 @@ function votesOf(
   weightsShown: boolean,
   matches: ReturnType<typeof matcherOf>,
 ) {
-  const opened = openBallotOrNot(secrets, definition.event, ballot.codeTag, ballot.entries);
+  const opened = unlessSpoilt(() => openBallot(secrets, definition.event, ballot.codeTag, ballot.entries));
   // Encrypted, but not by the service for this ballot: a forged row.
   if (opened === undefined) return [];
   const ballotId = opened.sealed?.id ?? ballot.id;

@@ -13,8 +13,6 @@ export interface WitnessPlace {
   readonly keyText: string;
 }
 
-/** Large enough for a response with the signature lines of several keys. */
-const MAX_ANSWER_BYTES = 16_384;
 /** The first request, a retry with the size that the witness reports, and another if the witness signed a new head meanwhile. */
 const MOST_QUESTIONS = 3;
 
@@ -29,18 +27,6 @@ export class WitnessAhead extends Error {
     super('a witness has signed a longer log');
     this.size = size;
   }
-}
-
-/** Reads a response body. @throws WitnessRefused if it is longer than `MAX_ANSWER_BYTES`; the connection is then closed */
-async function readShort(body: Dispatcher.ResponseData['body']): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of body) {
-    bytes += piece.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new WitnessRefused('the answer of the witness is too long');
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString('utf8');
 }
 
 /** The size in a 409 response: the last that the witness signed. @throws WitnessRefused if there is none */
@@ -76,7 +62,7 @@ export async function askWitness(
       dispatcher: deps.dispatcher,
       headers: { 'content-type': 'text/plain; charset=utf-8' },
     });
-    const text = await readShort(answer.body);
+    const text = await answer.body.text();
     if (answer.statusCode === 200)
       return openCosignature(text, note.slice(0, note.lastIndexOf('\n\n') + 1), witness.key);
     if (answer.statusCode !== 409) throw new WitnessRefused(`the witness answers ${answer.statusCode}`);

@@ -31,6 +31,9 @@ export async function readWitnessLag(
   return lags;
 }
 
+/** Large enough for a response with the signature lines of several keys. */
+const MAX_ANSWER_BYTES = 16_384;
+
 type WitnessDeps = Pick<ServiceLogDeps, 'db' | 'log'> & { readonly config: Pick<Config, 'witnesses'> };
 
 const payload = z.strictObject({});
@@ -45,7 +48,7 @@ export async function askWitnesses(deps: WitnessDeps, limitMs: number = TIME_LIM
   const { witnesses } = deps.config;
   const [newest] = witnesses.length === 0 ? [] : await listNewestCheckpoints(deps.db, 0, 1);
   if (newest === undefined) return;
-  const dispatcher = new Agent({ connect: { timeout: limitMs } });
+  const dispatcher = new Agent({ connect: { timeout: limitMs }, maxResponseSize: MAX_ANSWER_BYTES });
   try {
     await Promise.all(witnesses.map((witness) => askOne({ ...deps, dispatcher }, witness, newest, limitMs)));
   } finally {

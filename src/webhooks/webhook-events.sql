@@ -17,8 +17,3 @@ BEGIN
   FROM webhook_endpoints e CROSS JOIN unnest(p_messages, p_data) AS f(message, data)
   WHERE e.account_id = p_account AND (e.voting_event_id IS NULL OR e.voting_event_id = p_event) AND p_type = ANY (e.event_types);
 END $$;
-
--- Queues messages about one fact.
-CREATE OR REPLACE FUNCTION record_webhook_event(p_account text, p_event text, p_type text, p_message text, p_data text) RETURNS void LANGUAGE sql AS $$
-  SELECT record_webhook_events(p_account, p_event, p_type, ARRAY[p_message], ARRAY[p_data]);
-$$;

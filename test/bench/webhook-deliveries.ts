@@ -38,7 +38,8 @@ export const webhookDeliveries: BenchLine = async (bench) => {
   const through = async (): Promise<number> => {
     arrived = 0;
     const startedAt = performance.now();
-    const record = 'SELECT record_webhook_event($1, NULL, $2, $3 || i::text, $4) FROM generate_series(1, $5) AS i';
+    const record =
+      'SELECT record_webhook_events($1, NULL, $2, ARRAY[$3 || i::text], ARRAY[$4]) FROM generate_series(1, $5) AS i';
     const prefix = `msg_${performance.now()}_`;
     await bench.pool.query(record, [bench.accountId, type, prefix, data, MESSAGES]);
     await waitFor(ENDPOINTS * MESSAGES);
