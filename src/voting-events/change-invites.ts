@@ -12,7 +12,7 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS, type Mail } from '#src/mail/mailer.ts';
 import { DAY_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { type ApiError, notFound, orNotFound } from '#src/platform/errors.ts';
+import { notFound, orNotFound } from '#src/platform/errors.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type SealedPlace, sha256 } from '#src/platform/secrets.ts';
 import type { Organizer } from './access.ts';
@@ -123,14 +123,14 @@ export async function acceptWithToken(
   const event = await lockForChange(tx, read.votingEventId);
   // Read again under the lock: a concurrent acceptance may have changed the invite.
   const found = orNotFound(await findInviteByToken(tx, sha256(token)));
-  const invite = await requireInvite(tx, event.id, found.id);
   if (event.accountId === caller.accountId) throw refuse('own_event');
   if (!isGenuineEvent(deps.secrets, event) || !isGenuineInvite(deps.secrets, found, event))
     throw await refuseForged(deps, event.id);
   const nowMs = event.lockedAt;
-  const refusal = inviteRefusal(invite, caller, nowMs);
-  if (refusal !== undefined) throw refusal;
-  if (invite.accountId === caller.accountId) return invite;
+  const status = inviteStatusAt(found, nowMs);
+  if (status === 'expired') throw refuse('invite_expired');
+  if (found.accountId === caller.accountId) return requireInvite(tx, event.id, found.id);
+  if (status !== 'pending') throw refuse('invite_used');
   if (await hasAccepted(tx, event.id, caller.accountId)) throw refuse('already_shared');
   const accepted = { ...found, accountId: caller.accountId };
   const renewed = await renewInvites(tx, deps, event);
@@ -139,18 +139,11 @@ export async function acceptWithToken(
   await recordChange(
     tx,
     deps,
-    changeBy({ event, caller }, 'invite.accepted', invite.id, {
-      after: { role: invite.role, accountId: caller.accountId },
+    changeBy({ event, caller }, 'invite.accepted', found.id, {
+      after: { role: found.role, accountId: caller.accountId },
     }),
   );
-  return requireInvite(tx, event.id, invite.id);
-}
-
-function inviteRefusal(invite: Invite, caller: Caller, nowMs: number): ApiError | undefined {
-  const status = inviteStatusAt(invite, nowMs);
-  if (status === 'expired') return refuse('invite_expired');
-  if (status === 'pending' || invite.accountId === caller.accountId) return undefined;
-  return refuse('invite_used');
+  return requireInvite(tx, event.id, found.id);
 }
 
 const requireInvite = async (tx: Transaction, eventId: string, id: string): Promise<Invite> =>
