@@ -64,9 +64,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 557,
   accounts: 914,
   webhooks: 2397,
-  'voting-events': 4994,
+  'voting-events': 4996,
   'ballot-definition': 3642,
-  voters: 5405,
+  voters: 5406,
   payments: 3998,
   credits: 686,
   ballots: 3107,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_188;
+const LINES_OF_ALL = 64_191;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

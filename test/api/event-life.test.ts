@@ -412,7 +412,12 @@ describe('the life of an event', () => {
     demand(await account.delete(`${base}/voters/${bo.id}`), 202);
     await untilTrue(async () => !(await isReady()), 5_000);
     const cleo = { name: 'Cleo', email: `c${event.id}@club.example`, groupId };
-    await account.make(`${base}/voters/batch`, { voters: [cleo] });
+    const [{ id: cleoId }] = await account.make(`${base}/voters/batch`, { voters: [cleo] });
+    await untilTrue(isReady, 5_000);
+    await account.change(`${base}/voters/${cleoId}`, { status: 'rejected' });
+    await untilTrue(async () => !(await isReady()), 5_000);
+    expect(await outcome('PATCH', base, { status: 'open' })).toBe('409 not_ready');
+    await account.change(`${base}/voters/${cleoId}`, { status: 'approved' });
     await untilTrue(isReady, 5_000);
     await service.query('UPDATE voting_events SET starts_at = now_ms() - 1 WHERE id = $1', [event.id]);
     service.deps.events.forget(event.id);
