@@ -28,9 +28,9 @@ export class RecentMap<Value> {
   }
 
   set(key: string, value: Value): void {
-    this.delete(key);
+    this.#older.delete(key);
+    this.#youngerWeight += this.#weigh(value) - this.#weightOf(key);
     this.#younger.set(key, value);
-    this.#youngerWeight += this.#weigh(value);
     if (this.#youngerWeight < this.#half) return;
     this.#older = this.#younger;
     this.#younger = new Map();
@@ -38,10 +38,14 @@ export class RecentMap<Value> {
   }
 
   delete(key: string): void {
-    const young = this.#younger.get(key);
-    if (young !== undefined) this.#youngerWeight -= this.#weigh(young);
+    this.#youngerWeight -= this.#weightOf(key);
     this.#younger.delete(key);
     this.#older.delete(key);
+  }
+
+  #weightOf(key: string): number {
+    const young = this.#younger.get(key);
+    return young === undefined ? 0 : this.#weigh(young);
   }
 
   clear(): void {
