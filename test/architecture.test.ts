@@ -53,11 +53,11 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2046,
+  platform: 2050,
   'payment-providers': 2016,
   database: 2251,
   'embedded-postgres': 850,
-  http: 4150,
+  http: 4160,
   server: 1013,
   reference: 2767,
   jobs: 583,
@@ -65,7 +65,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 914,
   webhooks: 2397,
   'voting-events': 4996,
-  'ballot-definition': 3642,
+  'ballot-definition': 3669,
   voters: 5406,
   payments: 3998,
   credits: 686,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_191;
+const LINES_OF_ALL = 64_232;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -13,27 +13,36 @@ const WORTH_COMPRESSING = 1_400;
 export class CachedJson {
   /** Weak, because the plain and the compressed answer share it. */
   readonly etag: string;
-  /** Bytes of the uncompressed answer. */
-  readonly length: number;
+  readonly #length: number;
   #plain: Buffer<ArrayBuffer> | undefined;
   #gzipped: Buffer<ArrayBuffer> | undefined;
   #compressing: Promise<Buffer<ArrayBuffer>> | undefined;
+  readonly #onShrunk: () => void;
 
-  private constructor(plain: Buffer<ArrayBuffer>, hash: Buffer) {
+  private constructor(plain: Buffer<ArrayBuffer>, hash: Buffer, onShrunk: () => void) {
     this.etag = `W/"${hash.toString('base64url').slice(0, 22)}"`;
-    this.length = plain.length;
+    this.#length = plain.length;
     this.#plain = plain;
+    this.#onShrunk = onShrunk;
   }
 
-  /** Joins pieces of JSON text, and lets other requests run in between: the ballot of a thousand candidates has 19 MB. */
-  static async of(pieces: Iterable<string>): Promise<CachedJson> {
+  /**
+   * Joins pieces of JSON text, and lets other requests run in between: the ballot of a thousand candidates has 19 MB.
+   * @param onShrunk called when the compressed bytes take the place of the others
+   */
+  static async of(pieces: Iterable<string>, onShrunk: () => void = () => undefined): Promise<CachedJson> {
     const hash = createHash('sha256');
     const chunks: Buffer[] = [];
     for await (const chunk of streamText(pieces)) {
       hash.update(chunk);
       chunks.push(Buffer.from(chunk));
     }
-    return new CachedJson(Buffer.concat(chunks), hash.digest());
+    return new CachedJson(Buffer.concat(chunks), hash.digest(), onShrunk);
+  }
+
+  /** Bytes that this answer takes in memory now. */
+  get heldBytes(): number {
+    return (this.#plain?.length ?? 0) + (this.#gzipped?.length ?? 0);
   }
 
   /** The uncompressed bytes. */
@@ -45,7 +54,7 @@ export class CachedJson {
 
   /** The compressed bytes, made at the first call; undefined if the answer is too short to compress. */
   gzipped(): Buffer<ArrayBuffer> | Promise<Buffer<ArrayBuffer>> | undefined {
-    if (this.length < WORTH_COMPRESSING) return undefined;
+    if (this.#length < WORTH_COMPRESSING) return undefined;
     if (this.#gzipped !== undefined) return this.#gzipped;
     this.#compressing ??= this.#compress();
     return this.#compressing;
@@ -56,6 +65,7 @@ export class CachedJson {
     this.#gzipped = gzipped;
     this.#plain = undefined;
     this.#compressing = undefined;
+    this.#onShrunk();
     return gzipped;
   }
 }

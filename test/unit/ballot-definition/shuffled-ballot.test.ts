@@ -102,3 +102,24 @@ test.each([
   await new BallotCache().take(definition, undefined, enter);
   expect(enter).toHaveBeenCalledTimes(waits);
 });
+
+test('ballots are kept by the memory that they take: compressed ones for longer', async () => {
+  const shared = definitionOf(false);
+  const [position] = shared.positions;
+  // A megabyte each, and a hundredth of it compressed.
+  const candidates = (position?.candidates ?? []).map((one) => ({ ...one, description: 'x'.repeat(1_000) }));
+  const definition = {
+    ...{ ...shared, candidates, positions: [{ ...position, candidates }] },
+    event: { id: 'evt_1', definitionVersion: 1, candidateOrder: 'shuffled' },
+  } as unknown as BallotDefinition;
+  for (const isCompressed of [true, false]) {
+    const cache = new BallotCache();
+    const take = (seed: number) => cache.take(definition, `seed ${seed}`, async () => undefined);
+    const first = await take(0);
+    for (let seed = 0; seed < 80; seed += 1) {
+      const ballot = await take(seed);
+      if (isCompressed) await ballot.gzipped();
+    }
+    expect((await take(0)) === first).toBe(isCompressed);
+  }
+});
