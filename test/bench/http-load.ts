@@ -13,6 +13,7 @@ export interface Load {
 export type LoadResult = Awaited<ReturnType<typeof applyLoad>>;
 
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
 /**
  * Keeps so many connections busy, each with one request at a time. Reads of an answer no more than its status and length:
@@ -59,10 +60,11 @@ function keepBusy(load: Load, end: number, latencies: number[]): Promise<void> {
   });
 }
 
-/** Cuts what arrives into answers with a Content-Length, or without any body. */
+/** Cuts what arrives into answers with a Content-Length, in chunks, or without any body; one is under way at a time. */
 export function readAnswers(socket: Socket, answered: (status: number, bytes: Buffer) => void): void {
   let kept: Buffer | undefined;
   let expected = 0;
+  let isChunked = false;
   let status = 0;
   socket.on('data', (chunk: Buffer) => {
     const bytes: Buffer = kept === undefined ? chunk : Buffer.concat([kept, chunk]);
@@ -74,9 +76,10 @@ export function readAnswers(socket: Socket, answered: (status: number, bytes: Bu
       }
       const text = bytes.toString('latin1', 0, head);
       status = Number(text.slice(9, 12));
+      isChunked = /transfer-encoding: *chunked/i.test(text);
       expected = head + 4 + Number(/content-length: *(\d+)/i.exec(text)?.[1] ?? 0);
     }
-    if (bytes.length < expected) {
+    if (bytes.length < expected || (isChunked && !bytes.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK))) {
       kept = bytes;
       return;
     }
