@@ -73,14 +73,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 4555,
   'service-log': 627,
   tally: 2527,
-  results: 6287,
+  results: 6294,
   letters: 979,
   console: 1142,
   demo: 435,
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_232;
+const LINES_OF_ALL = 64_239;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

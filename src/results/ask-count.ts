@@ -1,8 +1,7 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { listSealed } from '#src/ballots/box.ts';
-import { isSealed, openBallot, openWaiting } from '#src/ballots/waiting-ballot.ts';
+import { openBallot, openWaiting } from '#src/ballots/waiting-ballot.ts';
 import type { Database, Executor } from '#src/database/client.ts';
-import type { Deps } from '#src/deps.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { unlessSpoilt } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -19,6 +18,8 @@ export interface Moment {
   readonly inputs: CountInputs;
   /** The only ballots that the audience may see; undefined if it may see all confirmed ballots. */
   readonly shown: PublicSnapshot | undefined;
+  /** The keys that open what waits for the log. */
+  readonly secrets: Secrets;
 }
 
 /** A query on a count that holds exactly the ballots of one moment. */
@@ -28,22 +29,17 @@ export type Question<Answer> = (
   isForged: boolean,
 ) => Promise<Answer>;
 
-type AskDeps = Pick<Deps, 'db' | 'secrets' | 'ballotKeys'>;
-
 /** Runs a query on all confirmed ballots but `leftOut`, or on the public snapshot only; then restores the count. */
 export async function askCount<Answer>(
-  { db, secrets: own, ballotKeys }: AskDeps,
+  db: Database,
   definition: BallotDefinition,
-  { running, inputs, shown }: Moment,
+  { running, inputs, shown, secrets }: Moment,
   ask: Question<Answer>,
   leftOut: readonly WaitingBallot[] = [],
 ): Promise<Answer> {
   if (shown !== undefined) return askShown(db, definition, running, inputs, shown, ask);
   const { event } = definition;
   const out = [...inputs.voided, ...leftOut];
-  // Logged ballots are not encrypted: once all are logged, the event can be counted without its key.
-  const isAnySealed = [...inputs.queue, ...out].some(({ entries }) => isSealed(entries));
-  const secrets = (isAnySealed ? await ballotKeys.find(event) : undefined) ?? own;
   const { sound, forged } = await judgeWaiting(db, secrets, event, inputs.queue);
   // A forged ballot was never counted, so it is not subtracted either.
   const notCounted = out.flatMap((one): StoredBallot[] => {

@@ -6,11 +6,12 @@ import { openSeed } from '#src/ballot-log/lot.ts';
 import { findHead } from '#src/ballot-log/repository.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
+import { isSealed } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
-import { sha256 } from '#src/platform/secrets.ts';
+import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { SharedTurns } from '#src/platform/shared-turns.ts';
 import type { Lot, RoundPage } from '#src/tally/types.ts';
 import { type CheckedRoll, readTurnoutByGroup } from '#src/voters/check-roll.ts';
@@ -121,7 +122,7 @@ export class EventCounter {
     return this.#inTurn(definition.event.id, async () => {
       const close = await this.#findClose(definition.event, nowMs);
       const { lot, ...present } = await this.#present(definition, audience, nowMs, close);
-      return askCount(this.#deps, definition, present, async (count, options) =>
+      return askCount(this.#db, definition, present, async (count, options) =>
         count.rounds(number, { ...options, lot }, fromRound),
       );
     });
@@ -174,6 +175,7 @@ export class EventCounter {
     audience: ResultsAudience,
     nowMs: number,
     close: ClosedLog | Closing | undefined,
+    isAgain = false,
   ): Promise<Present> {
     const { event } = definition;
     const running = this.#running(definition);
@@ -183,6 +185,9 @@ export class EventCounter {
     // The public always gets the count in steps only; organizers if a rare weight would show how its holders voted.
     const isInSteps = audience === 'public' || (audience === 'organizer' && whole.rare);
     const shown = keepsBack(event, nowMs) && isInSteps ? await this.#shown(event, whole.snapshot) : undefined;
+    const secrets = shown === undefined ? await this.#secretsFor(event, whole) : this.#deps.secrets;
+    // The log was closed since, and its key destroyed: what waited then stands in the box now. What still waits is forged.
+    if (secrets === undefined && !isAgain) return this.#present(definition, audience, nowMs, close, true);
     const inputs = isClosing(close) ? measuredBy(whole, close) : whole;
     await foldRollFigures(this.#db, event.id, inputs.electorate.changes);
     const seed = inputs.seed === undefined ? undefined : openSeed(this.#deps.secrets, event, inputs.seed);
@@ -192,7 +197,13 @@ export class EventCounter {
       seed === undefined || root === undefined
         ? null
         : { seed: seed.toString('hex'), root: Buffer.from(root).toString('hex') };
-    return { running, inputs, shown, seed, lot };
+    return { running, inputs, shown, seed, lot, secrets: secrets ?? this.#deps.secrets };
+  }
+
+  /** The keys of ballots that wait; undefined if the event's key is destroyed. Logged ballots are not encrypted, and need no key. */
+  #secretsFor(event: VotingEvent, { queue, voided, reversed }: CountInputs): Promise<Secrets | undefined> | Secrets {
+    const isAnySealed = [...queue, ...voided, ...reversed].some(({ entries }) => isSealed(entries));
+    return isAnySealed ? this.#deps.ballotKeys.find(event) : this.#deps.secrets;
   }
 
   async #count(
@@ -301,7 +312,7 @@ export class EventCounter {
       ...(await shape(count, { ...options, lot })),
       isForged,
     });
-    const counted = await askCount(this.#deps, definition, present, report, leftOut);
+    const counted = await askCount(this.#db, definition, present, report, leftOut);
     reports.set(kind, { madeOf, counted });
     return counted;
   }

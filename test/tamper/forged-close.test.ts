@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
+import { EventCounter } from '#src/results/count-event.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import { recurringJobs } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, refusalOf, sealBallots } from '#test/harness/elections.ts';
@@ -355,4 +357,19 @@ describe('what voters are asked by', () => {
     await write(election, "UPDATE pending_ballots SET payment_attempt_id = 'pay_x' WHERE voting_event_id = $1");
     expect(refusalOf(await cast(service, election, 0))).toEqual([500, 'rows_disagree']);
   });
+});
+
+test('results that are read while a log is closed and its key destroyed have every ballot, and are not disputed', async () => {
+  const election = await createKeyedElection(service, account, [1, 1, 1, 1]);
+  await voteWith(service, election, [0, 1, 2]);
+  const event = (await findEventById(service.deps.db, election.id)) ?? expect.fail('the event is there');
+  const definition = (await service.deps.definitions.get(event)) ?? expect.fail('the event is there');
+  // What waits is read already when the key is asked for.
+  const find = vi.spyOn(service.deps.ballotKeys, 'find').mockImplementationOnce(async (of) => {
+    await finishEvent(service, election.id);
+    return service.deps.ballotKeys.find(of);
+  });
+  const { stats, disputed } = await new EventCounter(service.deps).results(definition, 'auditor', Date.now());
+  expect([stats.ballots, disputed]).toEqual([3, false]);
+  find.mockRestore();
 });
