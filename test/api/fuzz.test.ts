@@ -14,7 +14,8 @@ import { patiently, type TestAccount, type TestAnswer } from '#test/harness/test
 import { useOwnServer } from '#test/harness/use.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 
-// Where no other test writes to the server, its next transaction ID tells at once that a refusal wrote nothing.
+// The database server's next transaction ID, before and after a refused request, tells whether the request wrote anything. That takes a
+// server of its own: on a shared one, other tests write, too.
 const { service } = await usePaidService({ worker: false, databaseUrl: await useOwnServer('fuzz') });
 const { met } = service;
 const account = await service.account();
