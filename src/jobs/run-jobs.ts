@@ -45,17 +45,17 @@ type TakenJob = {
   readonly taken_at: string;
 };
 
-/** One row per claimed job; if none was claimed, one row with the milliseconds until the next job is due. */
-type Taken = { readonly freed: string } & (
-  | (TakenJob & { readonly wait_ms: null })
-  | { readonly id: null; readonly wait_ms: string | null }
-);
+/** One row per claimed job, or one without a job; each with the milliseconds until the next job that was not claimed is due. */
+type Taken = { readonly freed: string; readonly wait_ms: string | null } & (TakenJob | { readonly id: null });
 
 // The first argument of `take_jobs` depends on `freed`: so PostgreSQL runs it after `free_dead_jobs`, and it claims the freed jobs.
+// `until_next_job` runs after both, because it depends on the number of their rows.
 const TAKE = `
-  SELECT f.freed, t.*, CASE WHEN t.id IS NULL THEN until_next_job($2, $5) END AS wait_ms
-  FROM (SELECT CASE WHEN $6 THEN free_dead_jobs($1, $7::bigint[], $8) ELSE 0 END AS freed) AS f
-  LEFT JOIN LATERAL take_jobs(CASE WHEN f.freed >= 0 THEN $1 END, $2, $3, $4, $9, $5, $10, $11) AS t ON true`;
+  WITH taken AS MATERIALIZED (
+    SELECT f.freed, t.* FROM (SELECT CASE WHEN $6 THEN free_dead_jobs($1, $7::bigint[], $8) ELSE 0 END AS freed) AS f
+    LEFT JOIN LATERAL take_jobs(CASE WHEN f.freed >= 0 THEN $1 END, $2, $3, $4, $9, $5, $10, $11) AS t ON true
+  )
+  SELECT t.*, (SELECT until_next_job($2, $5) FROM (SELECT count(*) FROM taken) AS n WHERE n.count > 0) AS wait_ms FROM taken AS t`;
 
 /** A running job, until its end is recorded. */
 interface Run {
@@ -207,17 +207,12 @@ export class JobRunner {
     this.#answeredAt = monotonicMs();
     this.#isStalled = false;
     if (rows.some(({ freed }) => freed !== '0')) this.#log.warn('jobs that were held and not run are free again');
-    let waitMs = Math.max(0, this.#beatAt + BEAT_MS - this.#answeredAt);
-    for (const row of rows) {
-      if (row.id !== null) {
-        this.#begin(row);
-        waitMs = 0;
-      } else if (row.wait_ms !== null) {
-        const dueIn = Number(row.wait_ms);
-        waitMs = Math.min(waitMs, dueIn > 0 ? dueIn : AGAIN_MS);
-      }
-    }
-    return waitMs;
+    const taken = rows.filter((row) => row.id !== null);
+    for (const job of taken) this.#begin(job);
+    const untilNext = Number(rows[0]?.wait_ms ?? BEAT_MS);
+    // A job that is due although others were taken: its group had no place left, or another runner is claiming it.
+    const dueIn = untilNext > 0 ? untilNext : taken.length > 0 ? 0 : AGAIN_MS;
+    return Math.max(0, Math.min(dueIn, this.#beatAt + BEAT_MS - this.#answeredAt));
   }
 
   /** Inserts the row of each recurring job that has none, scheduled by the database's clock, which all processes share. */

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
 import {
@@ -9,7 +10,7 @@ import {
   type ProviderState,
 } from '#src/payment-providers/provider.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
-import { type ApiError, invalidField } from '#src/platform/errors.ts';
+import { type ApiError, invalidField, orNotFound } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { elsewhere } from '#src/platform/turns.ts';
@@ -27,7 +28,7 @@ import { businessOf } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
 import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { settlePayment } from './settle-payment.ts';
+import { applyState } from './settle-payment.ts';
 
 /** Calls for one business over all processes: below the provider's limit, which the merchant needs for other things. */
 const CALLS_PER_MINUTE = 600;
@@ -125,14 +126,16 @@ export async function askProvider(
   let current = attempt;
   let waitMs = LOOK_AGAIN_MS.first;
   while (always || isOpen(current.status)) {
-    if (await takeAsking(deps.db, attempt, { againAfterMs: always ? 0 : ASK_AGAIN_MS, leaseMs: LEASE_MS })) {
+    const asking = { againAfterMs: always ? 0 : ASK_AGAIN_MS, leaseMs: LEASE_MS };
+    const taken = await takeAsking(deps.db, attempt, asking);
+    if (taken !== undefined) {
       if (always) countCall(deps, attempt.paymentBusinessId);
       else if (!takeCall(deps, attempt.paymentBusinessId, isRead)) {
         // The budget is used up: answer with the stored state, so that pollers do not exhaust the merchant's limit at the provider.
         await endAsking(deps.db, attempt, false);
         return current;
       }
-      return askAndSettle(deps, attempt, until);
+      return askAndSettle(deps, taken, until);
     }
     current = await requireAttempt(deps, attempt);
     // If no other caller is asking, use a recent answer. Without a recent answer, the other caller has failed: try to ask.
@@ -151,21 +154,23 @@ async function requireAttempt(deps: PaymentDeps, ref: AttemptRef): Promise<Payme
   return attempt;
 }
 
-async function askAndSettle(deps: PaymentDeps, ref: AttemptRef, until: number): Promise<PaymentAttempt> {
-  let answered = false;
+/** @param attempt as `takeAsking` read it, so that a page that was made meanwhile is included */
+async function askAndSettle(deps: PaymentDeps, attempt: PaymentAttempt, until: number): Promise<PaymentAttempt> {
+  let isOver = false;
   const over = new AbortController();
   const failed = 'another caller may ask the payment provider meanwhile';
-  repeat(RENEWED_EVERY_MS, over.signal, deps.log, failed, () => renewAsking(deps.db, ref, LEASE_MS));
+  repeat(RENEWED_EVERY_MS, over.signal, deps.log, failed, () => renewAsking(deps.db, attempt, LEASE_MS));
   try {
-    // Read under the lease, so that a page that was made meanwhile is included.
-    let attempt = await requireAttempt(deps, ref);
     const states = await callProvider(deps, until, () => readStates(deps, attempt));
-    answered = true;
-    for (const state of states) attempt = await settlePayment(deps, ref, state);
-    return attempt;
+    const settled = await inTransaction(deps.db, async (tx) => {
+      for (const state of states) await applyState(tx, deps, attempt, state);
+      return orNotFound(await endAsking(tx, attempt, true));
+    });
+    isOver = true;
+    return settled;
   } finally {
     over.abort();
-    await endAsking(deps.db, ref, answered);
+    if (!isOver) await endAsking(deps.db, attempt, false);
   }
 }
 

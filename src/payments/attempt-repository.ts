@@ -59,7 +59,7 @@ const attemptsWhere = (executor: Executor, ...conditions: (SQL | undefined)[]) =
     .where(and(...conditions));
 
 export const findAttempt = (executor: Executor, ref: AttemptRef): Promise<PaymentAttempt | undefined> =>
-  firstOf(attemptsWhere(executor, at(ref)));
+  firstOf(attemptsWhere(executor, at(ref)).prepare('find_payment_attempt').execute());
 
 /** Finds an attempt by its ID alone, because messages of providers do not name the event. */
 export const findAttemptById = (executor: Executor, id: string): Promise<PaymentAttempt | undefined> =>
@@ -105,7 +105,7 @@ export const listHolding = async (executor: Executor, votingEventId: string, vis
 
 /** Locks an attempt, so that one transaction at a time settles or fulfils it. */
 export const lockAttempt = (tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt | undefined> =>
-  firstOf(attemptsWhere(tx, at(ref)).for('update'));
+  firstOf(attemptsWhere(tx, at(ref)).for('update').prepare('lock_payment_attempt').execute());
 
 /** Locks an attempt whose row must exist. @throws ApiError `not_found`: the end of a rehearsal has deleted the attempt */
 export const requireLocked = async (tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt> =>
@@ -161,24 +161,23 @@ interface Asking {
   readonly leaseMs: number;
 }
 
-/** Takes the lease to ask the provider. @returns false if another caller holds it, or the last answer is not old enough */
-export async function takeAsking(
+/** Takes the lease to ask the provider. @returns undefined if another caller holds it, or the last answer is not old enough */
+export const takeAsking = (
   executor: Executor,
   ref: AttemptRef,
   { againAfterMs, leaseMs }: Asking,
-): Promise<boolean> {
-  const { rowCount } = await executor
-    .update(paymentAttempts)
-    .set({ askingUntil: sql`${nowMs} + ${leaseMs}::bigint` })
-    .where(
-      and(
-        at(ref),
-        or(isNull(paymentAttempts.askingUntil), lte(paymentAttempts.askingUntil, nowMs)),
-        or(isNull(paymentAttempts.askedAt), lte(paymentAttempts.askedAt, sql`${nowMs} - ${againAfterMs}::bigint`)),
-      ),
-    );
-  return rowCount === 1;
-}
+): Promise<PaymentAttempt | undefined> => {
+  const { askingUntil, askedAt } = paymentAttempts;
+  const isFree = or(isNull(askingUntil), lte(askingUntil, nowMs));
+  const isOld = or(isNull(askedAt), lte(askedAt, sql`${nowMs} - ${againAfterMs}::bigint`));
+  return firstOf(
+    executor
+      .update(paymentAttempts)
+      .set({ askingUntil: sql`${nowMs} + ${leaseMs}::bigint` })
+      .where(and(at(ref), isFree, isOld))
+      .returning(),
+  );
+};
 
 /** Extends the lease of a request to the provider that is still under way. */
 export async function renewAsking(executor: Executor, ref: AttemptRef, leaseMs: number): Promise<void> {
@@ -194,13 +193,18 @@ export async function isAnswerYoung(executor: Executor, ref: AttemptRef, withinM
   return (await attemptsWhere(executor, at(ref), young)).length === 1;
 }
 
-/** Ends the lease. `takeAsking` counts the age of the answer from now; without an answer, the next caller may ask at once. */
-export async function endAsking(executor: Executor, ref: AttemptRef, answered: boolean): Promise<void> {
-  await executor
-    .update(paymentAttempts)
-    .set({ askingUntil: null, ...(answered ? { askedAt: sql`${nowMs}` } : {}) })
-    .where(at(ref));
-}
+/**
+ * Ends the lease. `takeAsking` counts the age of the answer from now; without an answer, the next caller may ask at once.
+ * @returns the attempt; undefined if the end of a rehearsal has deleted it
+ */
+export const endAsking = (executor: Executor, ref: AttemptRef, answered: boolean) =>
+  firstOf(
+    executor
+      .update(paymentAttempts)
+      .set({ askingUntil: null, ...(answered ? { askedAt: sql`${nowMs}` } : {}) })
+      .where(at(ref))
+      .returning(),
+  );
 
 /** Payments of an event; or of all events of an account, including deleted events but not rehearsals. */
 export type AttemptScope = { readonly votingEventId: string } | { readonly accountId: string };

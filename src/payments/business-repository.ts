@@ -36,7 +36,7 @@ export const findBusiness = (executor: Executor, accountId: string | undefined, 
 
 /** A business, even if disconnected: its earlier payments are still settled and refunded. */
 export const findBusinessEver = (executor: Executor, id: string): Promise<PaymentBusiness | undefined> =>
-  firstOf(businessesWhere(executor, eq(paymentBusinesses.id, id)));
+  firstOf(businessesWhere(executor, eq(paymentBusinesses.id, id)).prepare('find_payment_business').execute());
 
 /** The business of an attempt. No business is ever deleted. */
 export async function businessOf(

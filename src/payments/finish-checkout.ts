@@ -1,5 +1,4 @@
 import { inTransaction } from '#src/database/client.ts';
-import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/idempotent-request.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -70,7 +69,7 @@ async function answerFirst(
     if (attempt.status !== 'fulfilled') return attempt;
     if (attempt.answeredAt !== null) return storedAnswer(deps, attempt, 200);
     const answer = storedAnswer(deps, attempt, deps.fulfilments[attempt.purpose].firstStatus);
-    await noteOnAttempt(tx, attempt, { answeredAt: await readNow(tx) });
+    await noteOnAttempt(tx, attempt, { answeredAt: deps.clock.now() });
     await claim?.store(tx, answer);
     return answer;
   });

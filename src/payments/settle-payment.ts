@@ -24,12 +24,19 @@ const PROCESSING_MS = 30 * DAY_MS;
  */
 export async function settlePayment(deps: PaymentDeps, ref: AttemptRef, state: ProviderState): Promise<PaymentAttempt> {
   return inTransaction(deps.db, async (tx) => {
-    await apply(tx, deps, await requireLocked(tx, ref), state);
+    await applyState(tx, deps, ref, state);
     return requireLocked(tx, ref);
   });
 }
 
-async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt, state: ProviderState): Promise<void> {
+/** As `settlePayment`, in the caller's transaction, in which the attempt stays locked. */
+export async function applyState(
+  tx: Transaction,
+  deps: PaymentDeps,
+  ref: AttemptRef,
+  state: ProviderState,
+): Promise<void> {
+  const attempt = await requireLocked(tx, ref);
   switch (state.kind) {
     case 'paid':
       return applyPaid(tx, deps, attempt, state.payment);
@@ -114,7 +121,7 @@ async function applyPaid(
   const mismatch = await mismatchOf(tx, deps, attempt, payment);
   if (mismatch !== null) return alarm(tx, deps, attempt, payment, mismatch);
   if (isOpen(attempt.status)) {
-    const nowMs = await readNow(tx);
+    const nowMs = deps.clock.now();
     await moveAndRecord(tx, deps, attempt, 'succeeded', {
       ...paidBy(payment, nowMs),
       succeededAt: nowMs,

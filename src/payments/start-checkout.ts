@@ -101,7 +101,7 @@ async function createAttempt(
   claim: Claim | undefined,
 ): Promise<PaymentAttempt> {
   const { event } = order;
-  const nowMs = await readNow(deps.db);
+  const nowMs = deps.clock.now();
   limitVisitor(deps, order);
   const business = await findLinked(deps.db, event);
   const taken =
