@@ -51,13 +51,9 @@ export function shortened(fields: Record<string, unknown> | null | undefined): R
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shortenedValue(value)]));
 }
 
-/** Records a change in the audit trail. Call in the transaction of the change, and never pass a ballot, key or confirmation code. */
-export async function recordChange(
-  tx: Transaction,
-  deps: { readonly ids: Ids; readonly clock: Clock },
-  change: Change,
-): Promise<void> {
-  await tx.insert(auditEntries).values({
+/** The statement that records a change in the audit trail. It runs when it is awaited, or as a part of another statement. */
+export const changeInsert = (tx: Transaction, deps: { readonly ids: Ids; readonly clock: Clock }, change: Change) =>
+  tx.insert(auditEntries).values({
     id: deps.ids.sortable('aud'),
     accountId: change.accountId,
     votingEventId: change.votingEventId,
@@ -68,6 +64,10 @@ export async function recordChange(
     after: shortened(change.after),
     createdAt: deps.clock.now(),
   });
+
+/** Records a change in the audit trail. Call in the transaction of the change, and never pass a ballot, key or confirmation code. */
+export async function recordChange(...of: Parameters<typeof changeInsert>): Promise<void> {
+  await changeInsert(...of);
 }
 
 /** Fields that the audit trail leaves out, because they change with every update or are internal. */

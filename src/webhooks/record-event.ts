@@ -1,5 +1,5 @@
-import { sql } from 'drizzle-orm';
-import { type Change, recordChange } from '#src/accounts/changes.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { type Change, changeInsert } from '#src/accounts/changes.ts';
 import { isTrue, type Transaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
@@ -19,12 +19,27 @@ interface DomainEvent {
 
 /** Writes an event to the audit trail, and queues its message for every subscribed endpoint, in the caller's transaction. */
 export async function recordEvent(tx: Transaction, deps: RecordDeps, event: DomainEvent): Promise<void> {
-  await recordChange(tx, deps, event.change);
-  await publish(tx, deps, event.change, event.type, [event.data]);
+  const message = queueMessages(deps, event.change, event.type, [event.data]);
+  await tx.execute(sql`WITH change AS ${changeInsert(tx, deps, event.change)} ${message}`);
+}
+
+type About = Pick<Change, 'accountId' | 'votingEventId'>;
+
+/** The statement that queues a message about each fact for every subscribed endpoint. */
+function queueMessages(
+  { ids }: Pick<RecordDeps, 'ids'>,
+  about: About,
+  type: EventType,
+  facts: readonly unknown[],
+): SQL {
+  const messages = sql.param(facts.map(() => ids.sortable('msg')));
+  const data = sql.param(facts.map((fact) => JSON.stringify(fact)));
+  return sql`
+    SELECT record_webhook_events(${about.accountId}, ${about.votingEventId}, ${type}, ${messages}::text[], ${data}::text[])`;
 }
 
 /** Whether any endpoint subscribed to a type, by the same rule as in `record_webhook_events`. */
-const hasSubscriber = (tx: Transaction, accountId: string, votingEventId: string | null, type: EventType) =>
+const hasSubscriber = (tx: Transaction, { accountId, votingEventId }: About, type: EventType) =>
   isTrue(
     tx,
     sql`SELECT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.account_id = ${accountId}
@@ -35,17 +50,13 @@ const hasSubscriber = (tx: Transaction, accountId: string, votingEventId: string
 export async function publish(
   tx: Transaction,
   deps: RecordDeps,
-  about: { readonly accountId: string; readonly votingEventId: string | null },
+  about: About,
   type: EventType,
   facts: readonly unknown[],
 ): Promise<void> {
   if (facts.length === 0) return;
-  const { accountId, votingEventId } = about;
-  if (facts.length > 1 && !(await hasSubscriber(tx, accountId, votingEventId, type))) return;
-  const messages = sql.param(facts.map(() => deps.ids.sortable('msg')));
-  const data = sql.param(facts.map((fact) => JSON.stringify(fact)));
-  await tx.execute(sql`
-    SELECT record_webhook_events(${accountId}, ${votingEventId}, ${type}, ${messages}::text[], ${data}::text[])`);
+  if (facts.length > 1 && !(await hasSubscriber(tx, about, type))) return;
+  await tx.execute(queueMessages(deps, about, type, facts));
 }
 
 /** Every type of event that an endpoint may subscribe to, and what its `data` is (completions 8.1). */
