@@ -39,14 +39,10 @@ const RESERVED = 30;
 type BudgetDeps = Pick<PaymentDeps, 'rateLimiter'>;
 const keyOf = (businessId: string): string => `provider:${businessId}`;
 
-/** Takes a call from a business's budget; false if none is left. @param isRead a mere read, which may not use reserved calls */
-function takeCall(deps: BudgetDeps, businessId: string, isRead: boolean): boolean {
-  const { rateLimiter } = deps;
-  if (rateLimiter === undefined) return true;
-  const state = rateLimiter.look(keyOf(businessId), CALLS_PER_MINUTE, monotonicMs(), BURST);
-  if (state.retryAfterSeconds !== undefined || (isRead && state.remaining < RESERVED)) return false;
-  countCall(deps, businessId);
-  return true;
+/** Whether a business's budget has a call left. @param isRead a mere read, which may not use reserved calls */
+function hasCall({ rateLimiter }: BudgetDeps, businessId: string, isRead: boolean): boolean {
+  const state = rateLimiter?.look(keyOf(businessId), CALLS_PER_MINUTE, monotonicMs(), BURST);
+  return state === undefined || (state.retryAfterSeconds === undefined && (!isRead || state.remaining >= RESERVED));
 }
 
 export function countCall({ rateLimiter }: BudgetDeps, businessId: string): void {
@@ -126,16 +122,19 @@ export async function askProvider(
   let current = attempt;
   let waitMs = LOOK_AGAIN_MS.first;
   while (always || isOpen(current.status)) {
+    // The budget is used up: answer with the stored state, so that pollers do not exhaust the merchant's limit at the provider.
+    const mayAsk = () => always || hasCall(deps, attempt.paymentBusinessId, isRead);
+    if (!mayAsk()) return current;
     const asking = { againAfterMs: always ? 0 : ASK_AGAIN_MS, leaseMs: LEASE_MS };
     const taken = await takeAsking(deps.db, attempt, asking);
     if (taken !== undefined) {
-      if (always) countCall(deps, attempt.paymentBusinessId);
-      else if (!takeCall(deps, attempt.paymentBusinessId, isRead)) {
-        // The budget is used up: answer with the stored state, so that pollers do not exhaust the merchant's limit at the provider.
-        await endAsking(deps.db, attempt, false);
-        return current;
+      if (mayAsk()) {
+        countCall(deps, attempt.paymentBusinessId);
+        return askAndSettle(deps, taken, until);
       }
-      return askAndSettle(deps, taken, until);
+      // Others have used up the budget since.
+      await endAsking(deps.db, attempt, false);
+      return current;
     }
     current = await requireAttempt(deps, attempt);
     // If no other caller is asking, use a recent answer. Without a recent answer, the other caller has failed: try to ask.
