@@ -48,14 +48,15 @@ export function findEvent(executor: Executor, reference: string): Promise<Voting
 }
 
 export const findEventById = (executor: Executor, id: string): Promise<VotingEvent | undefined> =>
-  firstOf(executor.select().from(votingEvents).where(present(id)));
+  firstOf(executor.select().from(votingEvents).where(present(id)).prepare('find_event').execute());
 
 /** A locked event, and the time of its lock by the database's clock, so that every process derives the same phase from it. */
 export type LockedEvent = VotingEvent & { readonly lockedAt: number };
 
 /** Locks an event for a change of what ballots depend on: casts and confirms wait for the commit, and then see the change. */
 export async function lockEvent(tx: Transaction, id: string): Promise<LockedEvent | undefined> {
-  const [row] = await tx.select().from(votingEvents).where(present(id)).for('update');
+  const locking = tx.select().from(votingEvents).where(present(id)).for('update').prepare('lock_event');
+  const [row] = await locking.execute();
   if (row === undefined) return undefined;
   // A statement of its own: the locking statement could read the clock before it waits for the lock.
   const lockedAt = await readNow(tx);
@@ -67,7 +68,7 @@ export async function lockEvent(tx: Transaction, id: string): Promise<LockedEven
 
 /** Reads an event under a shared lock: `lockEvent` waits until this transaction ends, other calls of `holdEvent` do not. */
 export const holdEvent = (tx: Transaction, id: string): Promise<VotingEvent | undefined> =>
-  firstOf(tx.select().from(votingEvents).where(present(id)).for('key share'));
+  firstOf(tx.select().from(votingEvents).where(present(id)).for('key share').prepare('hold_event').execute());
 
 /** A row or body without its undefined fields. */
 export const givenOf = <Row extends object>(row: Row): { [Column in keyof Row]: Exclude<Row[Column], undefined> } =>
