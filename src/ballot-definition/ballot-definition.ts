@@ -6,6 +6,7 @@ import { RecentMap } from '#src/platform/recent-map.ts';
 import { SharedTurns } from '#src/platform/shared-turns.ts';
 import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
+import { MAX_CANDIDATE_NUMBER } from '#src/voting-events/guard-change.ts';
 import { endsOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -41,9 +42,6 @@ export interface BallotDefinition {
   /** False if the event had no ballot log in the snapshot that was read: the definition then cannot differ from a logged one. */
   readonly mayBeLogged: boolean;
 }
-
-/** Limit of candidate numbers, which are consecutive: a count allocates four bytes per position and number up to the largest. */
-const MAX_CANDIDATE_NUMBER = 500_000;
 
 /** Whether the service can have written a candidate. Forged numbers or repeated positions falsify counts or exhaust memory. */
 const isOwn = ({ number, positionIds }: Candidate): boolean =>
@@ -122,9 +120,16 @@ const isLarge = (definition: BallotDefinition | undefined): boolean =>
 /** Memory for definitions: 4,000 of ten candidates, or 11 of 1,000 candidates in each of 100 positions. */
 const KEPT_BYTES = 128 * 2 ** 20;
 
-/** About what a definition takes in memory, with the texts of its ballot (`BallotText`). */
-const bytesOf = (definition: BallotDefinition): number =>
-  20_000 + 1_000 * definition.candidates.length + 100 * choicesIn(definition) + 4 * describedIn(definition);
+/** About what a definition takes in memory, with the texts of its ballot (`BallotText`): 1,000 bytes for each part, and its texts. */
+function bytesOf(definition: BallotDefinition): number {
+  const { positions, candidates, groups, sponsors } = definition;
+  let bytes = 20_000 + 100 * choicesIn(definition);
+  for (const part of [...positions, ...candidates, ...groups, ...sponsors]) {
+    bytes += 1_000;
+    for (const value of Object.values(part)) if (typeof value === 'string') bytes += 4 * value.length;
+  }
+  return bytes;
+}
 
 /** Caches definitions by event. An outdated definition does no harm: each write checks that its definition's version is current. */
 export class BallotDefinitionCache {

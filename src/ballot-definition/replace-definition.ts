@@ -10,7 +10,13 @@ import { Pauses } from '#src/platform/loop-turns.ts';
 import { namesOf, pick } from '#src/platform/pick.ts';
 import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
 import { createEvent, type EventDeps, withDefaults } from '#src/voting-events/create-event.ts';
-import { guardChange, lockForChange, renewBallotDefinition, requireNoIssues } from '#src/voting-events/guard-change.ts';
+import {
+  guardChange,
+  lockForChange,
+  renewBallotDefinition,
+  requireCandidateNumber,
+  requireNoIssues,
+} from '#src/voting-events/guard-change.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { givenOf, updateEvent } from '#src/voting-events/repository.ts';
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
@@ -208,10 +214,15 @@ async function writeRows(
   if (candidateIds.length > 0 && (await isAnyCandidatePaidFor(tx, eventId, candidateIds)))
     throw refuse('paid_registrations');
   if (await isPaidFor(tx, eventId, [...goneOf('positions'), ...goneOf('groups')])) throw refuse('paid_registration');
-  const last = await readNumbers(tx, eventId);
-  const numbers = {
-    positions: new Map(before.positions.map((row) => [row.id, row.number])),
-    candidates: new Map(before.candidates.map((row) => [row.id, row.number])),
+  // No ballot of a draft names a number, so those of rows that go are free again.
+  const numbersIn = (kind: 'positions' | 'candidates') => {
+    const kept = new Set(ids[kind].values());
+    return new Map(before[kind].flatMap(({ id, number }) => (kept.has(id) ? [[id, number]] : [])));
+  };
+  const numbers = { positions: numbersIn('positions'), candidates: numbersIn('candidates') };
+  const last = {
+    positions: Math.max(0, ...numbers.positions.values()),
+    candidates: Math.max(0, ...numbers.candidates.values()),
   };
   const numberOf = (kind: 'positions' | 'candidates', id: string): number => {
     const known = numbers[kind].get(id);
@@ -239,7 +250,7 @@ async function writeRows(
       groupId: groupOf(position.groupId),
       sortOrder: position.sortOrder ?? index,
       tieBreak: position.tieBreak ?? ('joint' as const),
-      number: numberOf('positions', position.id),
+      number: numberOf('positions', idOf('positions', position.id)),
     })),
     candidates: definition.candidates.map((candidate, index) => ({
       ...candidate,
@@ -249,7 +260,7 @@ async function writeRows(
       status: candidate.status ?? ('approved' as const),
       source: 'organizer' as const,
       sortOrder: candidate.sortOrder ?? index,
-      number: numberOf('candidates', candidate.id),
+      number: numberOf('candidates', idOf('candidates', candidate.id)),
     })),
     sponsors: definition.sponsors.map((sponsor, index) => ({
       ...sponsor,
@@ -257,6 +268,7 @@ async function writeRows(
       sortOrder: sponsor.sortOrder ?? index,
     })),
   };
+  requireCandidateNumber(last.candidates);
   const keptGroups = rows.groups.map(({ id }) => id);
   await tx
     .update(groups)
@@ -269,14 +281,6 @@ async function writeRows(
   await replace(tx, eventId, candidates, rows.candidates);
   await replace(tx, eventId, sponsors, rows.sponsors);
   await updateEvent(tx, eventId, { lastPositionNumber: last.positions, lastCandidateNumber: last.candidates });
-}
-
-async function readNumbers(tx: Transaction, eventId: string): Promise<{ positions: number; candidates: number }> {
-  const { rows } = await tx.execute<{ positions: number; candidates: number }>(sql`
-    SELECT last_position_number AS positions, last_candidate_number AS candidates FROM voting_events WHERE id = ${eventId}`);
-  const [row] = rows;
-  if (row === undefined) throw new Error('a locked event is gone');
-  return { ...row };
 }
 
 type Table = typeof groups | typeof positions | typeof candidates | typeof sponsors;

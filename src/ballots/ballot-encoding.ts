@@ -55,6 +55,17 @@ export function packEntries(positions: readonly PackedPosition[]): Buffer {
   return Buffer.from(bytes);
 }
 
+/**
+ * The index of each candidate in a position, by number. Numbers may be large although an event has few candidates: so one table for
+ * the whole event makes them small, and the positions have tables of small numbers.
+ */
+export interface CandidateIndexes {
+  /** By number: the candidate's place in `indexes`, 0 for an unknown number. The same array for all positions of an event. */
+  readonly places: Int32Array;
+  /** By place: the candidate's index in the position, -1 for none, as at place 0. */
+  readonly indexes: Int32Array;
+}
+
 /** Reads packed ballots into arrays that it reuses, without an object per ballot; only their first `length` elements are valid. */
 export class BallotReader {
   /** The number of the position that was read last. */
@@ -104,16 +115,15 @@ export class BallotReader {
 
   /**
    * Reads the entries of the position and sets `isAscending`, `lowest` and `highest`, in one pass.
-   * @param indexByNumber maps the number of each candidate to its index, -1 for an unknown number
    * @returns -1, or the first unknown number, in which case the contents of the arrays are undefined
    */
-  readEntries(indexByNumber: Int32Array): number {
+  readEntries(own: CandidateIndexes): number {
     this.#makeRoom();
-    return this.#readShortEntries(indexByNumber) ? -1 : this.#readAnyEntries(indexByNumber);
+    return this.#readShortEntries(own) ? -1 : this.#readAnyEntries(own);
   }
 
   /** The fast path if all numbers take one byte, as in nearly all ballots. @returns false for longer numbers, with no entry consumed */
-  #readShortEntries(indexByNumber: Int32Array): boolean {
+  #readShortEntries({ places, indexes }: CandidateIndexes): boolean {
     const { length, candidates, values } = this;
     const bytes = this.#bytes;
     let at = this.#at;
@@ -123,7 +133,7 @@ export class BallotReader {
     for (let entry = 0; entry < length; entry += 1) {
       const number = bytes[at] as number;
       const zigzagged = bytes[at + 1] as number;
-      const candidate = number < indexByNumber.length ? (indexByNumber[number] as number) : -1;
+      const candidate = number < places.length ? (indexes[places[number] as number] as number) : -1;
       if ((number | zigzagged) >= LONG || candidate < 0) return false;
       const value = (zigzagged >> 1) ^ -(zigzagged & 1);
       if (candidate <= last) isAscending = false;
@@ -141,7 +151,7 @@ export class BallotReader {
     return true;
   }
 
-  #readAnyEntries(indexByNumber: Int32Array): number {
+  #readAnyEntries({ places, indexes }: CandidateIndexes): number {
     this.isAscending = true;
     this.lowest = Number.POSITIVE_INFINITY;
     this.highest = Number.NEGATIVE_INFINITY;
@@ -149,7 +159,7 @@ export class BallotReader {
     for (let entry = 0; entry < this.length; entry += 1) {
       const number = this.#varint();
       const value = unzigzag(this.#varint());
-      const candidate = indexByNumber[number] ?? -1;
+      const candidate = indexes[places[number] ?? 0] as number;
       if (candidate < 0) return number;
       if (!Number.isSafeInteger(value)) throw new Error('a packed value is no exact whole number');
       if (candidate <= last) this.isAscending = false;
@@ -168,7 +178,7 @@ export class BallotReader {
    * @param cells receives the candidates' indexes, first choice first, from `start` on
    * @returns false for other ballots: no entry is consumed, and the contents of `cells` are undefined
    */
-  readRanking(indexByNumber: Int32Array, cells: Uint8Array | Uint16Array, start: number): boolean {
+  readRanking({ places, indexes }: CandidateIndexes, cells: Uint8Array | Uint16Array, start: number): boolean {
     const { length } = this;
     if (length > MAX_RANK_BIT) return false;
     const bytes = this.#bytes;
@@ -179,7 +189,7 @@ export class BallotReader {
       const number = bytes[at] as number;
       const value = bytes[at + 1] as number;
       const rank = value >> 1;
-      const candidate = number < indexByNumber.length ? (indexByNumber[number] as number) : -1;
+      const candidate = number < places.length ? (indexes[places[number] as number] as number) : -1;
       // In zigzag encoding an odd number is negative.
       const isFaulty = (number | value) >= LONG || (value & 1) !== 0 || rank === 0 || rank > length;
       if (isFaulty || candidate <= last) return false;

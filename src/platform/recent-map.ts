@@ -1,3 +1,8 @@
+interface Entry<Value> {
+  readonly value: Value;
+  readonly weight: number;
+}
+
 /**
  * A map that evicts its oldest entries in constant time. Entries live in two generations: once the younger generation is full,
  * it replaces the older one, whose entries are dropped. (A single `Map` that deletes its first entry each time has to skip the
@@ -6,13 +11,13 @@
 export class RecentMap<Value> {
   readonly #half: number;
   readonly #weigh: (value: Value) => number;
-  #younger = new Map<string, Value>();
+  #younger = new Map<string, Entry<Value>>();
   #youngerWeight = 0;
-  #older = new Map<string, Value>();
+  #older = new Map<string, Entry<Value>>();
 
   /**
    * @param max weight of all entries at most, but for one of them; the newest half of it is always kept
-   * @param weigh the constant weight of an entry; each weighs 1 by default
+   * @param weigh the weight of a value when it is set, 1 by default; set a value that has grown again
    */
   constructor(max: number, weigh: (value: Value) => number = () => 1) {
     this.#half = Math.max(1, Math.floor(max / 2));
@@ -24,13 +29,14 @@ export class RecentMap<Value> {
   }
 
   get(key: string): Value | undefined {
-    return this.#younger.get(key) ?? this.#older.get(key);
+    return (this.#younger.get(key) ?? this.#older.get(key))?.value;
   }
 
   set(key: string, value: Value): void {
     this.#older.delete(key);
-    this.#youngerWeight += this.#weigh(value) - this.#weightOf(key);
-    this.#younger.set(key, value);
+    const weight = this.#weigh(value);
+    this.#youngerWeight += weight - (this.#younger.get(key)?.weight ?? 0);
+    this.#younger.set(key, { value, weight });
     if (this.#youngerWeight < this.#half) return;
     this.#older = this.#younger;
     this.#younger = new Map();
@@ -38,14 +44,9 @@ export class RecentMap<Value> {
   }
 
   delete(key: string): void {
-    this.#youngerWeight -= this.#weightOf(key);
+    this.#youngerWeight -= this.#younger.get(key)?.weight ?? 0;
     this.#younger.delete(key);
     this.#older.delete(key);
-  }
-
-  #weightOf(key: string): number {
-    const young = this.#younger.get(key);
-    return young === undefined ? 0 : this.#weigh(young);
   }
 
   clear(): void {
@@ -55,7 +56,7 @@ export class RecentMap<Value> {
   }
 
   *[Symbol.iterator](): IterableIterator<[string, Value]> {
-    yield* this.#younger;
-    yield* this.#older;
+    for (const [key, { value }] of this.#younger) yield [key, value];
+    for (const [key, { value }] of this.#older) yield [key, value];
   }
 }

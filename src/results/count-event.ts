@@ -163,10 +163,7 @@ export class EventCounter {
 
   #running(definition: BallotDefinition): RunningCount {
     const kept = this.#counts.get(definition.event.id);
-    if (kept?.definitionVersion === definition.event.definitionVersion) return kept;
-    const fresh = new RunningCount(definition);
-    this.#counts.set(definition.event.id, fresh);
-    return fresh;
+    return kept?.definitionVersion === definition.event.definitionVersion ? kept : new RunningCount(definition);
   }
 
   /** @param close undefined before the close; `Closing` while its leaf is being made. Lots are drawn with its root. */
@@ -182,6 +179,8 @@ export class EventCounter {
     // An open event changes with each ballot, and a close needs the exact state: only the count of a closed event reads the replica.
     const source = close === undefined || isClosing(close) ? this.#db : this.#deps.copy;
     const whole = await this.#catchUp(source, event.id, running, keepsBack(event, nowMs));
+    // Set each time, with the memory that it takes now: what nobody asks for goes first.
+    this.#counts.set(event.id, running);
     // The public always gets the count in steps only; organizers if a rare weight would show how its holders voted.
     const isInSteps = audience === 'public' || (audience === 'organizer' && whole.rare);
     const shown = keepsBack(event, nowMs) && isInSteps ? await this.#shown(event, whole.snapshot) : undefined;

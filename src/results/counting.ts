@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { type BallotDefinition, choicesIn } from '#src/ballot-definition/ballot-definition.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
 import { readNumber } from '#src/database/client.ts';
@@ -50,9 +50,8 @@ const rankedIn = ({ positions }: BallotDefinition): (readonly unknown[])[] =>
 
 /** Whether results take a hundred kilobytes or more: they are counted in a thread, as the text of the answer. */
 export function hasLargeResults(definition: BallotDefinition): boolean {
-  const rows = definition.positions.reduce((sum, { everCandidates }) => sum + everCandidates.length, 0);
   const tallies = rankedIn(definition).reduce((sum, { length }) => sum + length * length, 0);
-  return rows > MANY_ROWS || tallies > MANY_TALLIES;
+  return choicesIn(definition) > MANY_ROWS || tallies > MANY_TALLIES;
 }
 
 /** Answers requests for results: counts small events here, and large ones in a thread, so that no request is blocked. */

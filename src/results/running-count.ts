@@ -1,6 +1,6 @@
 import { type BallotDefinition, type BallotPosition, choicesIn } from '#src/ballot-definition/ballot-definition.ts';
 import type { Candidate } from '#src/ballot-definition/types.ts';
-import { BallotReader } from '#src/ballots/ballot-encoding.ts';
+import { BallotReader, type CandidateIndexes } from '#src/ballots/ballot-encoding.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { Pauses } from '#src/platform/loop-turns.ts';
 import { WeightSum } from '#src/tally/ballot-sums.ts';
@@ -20,8 +20,7 @@ interface Counted {
   /** The only group that may vote on the position; null for everybody. */
   readonly groupId: string | null;
   readonly count: PositionCount;
-  /** By a candidate's number: its index in the count, or -1. */
-  readonly indexByNumber: Int32Array;
+  readonly indexes: CandidateIndexes;
   /** How often ballots name each candidate; only noted where some candidate is unlisted. */
   readonly named: Float64Array;
   /** By index: whether the candidate is shown only if a ballot names it. */
@@ -32,7 +31,7 @@ interface Counted {
 /** Counts the entries of the position that `reader` has reached. @throws BallotDefinitionLacks for an unknown candidate */
 export function addAnswer(counted: Counted, reader: BallotReader, weightMicro: bigint, times: 1 | -1): void {
   if (addRanking(counted, reader, weightMicro, times)) return;
-  const unknown = reader.readEntries(counted.indexByNumber);
+  const unknown = reader.readEntries(counted.indexes);
   if (unknown >= 0)
     throw new BallotDefinitionLacks(`a ballot names candidate ${unknown}, which the position does not have`);
   if (counted.hasUnlisted) noteNamed(counted.named, reader, times);
@@ -41,11 +40,11 @@ export function addAnswer(counted: Counted, reader: BallotReader, weightMicro: b
 
 /** Decodes a ranking directly into the count's memory. @returns false if that is not possible; then nothing was read */
 function addRanking(counted: Counted, reader: BallotReader, weightMicro: bigint, times: 1 | -1): boolean {
-  const { count, hasUnlisted, indexByNumber } = counted;
+  const { count, hasUnlisted, indexes } = counted;
   const sink = count.rankingSink;
   if (sink === undefined || hasUnlisted || reader.length === 0) return false;
   sink.makeRoom(reader.length);
-  if (!reader.readRanking(indexByNumber, sink.cells, sink.end)) return false;
+  if (!reader.readRanking(indexes, sink.cells, sink.end)) return false;
   sink.addWritten(reader.length, weightMicro, times);
   return true;
 }
@@ -57,12 +56,17 @@ function noteNamed(named: Float64Array, { candidates, length }: BallotReader, ti
   }
 }
 
-/** Candidate numbers are small and unique: an array is faster than a map. */
-function indexNumbers(candidates: readonly Candidate[]): Int32Array {
-  const numbers = candidates.map((candidate) => candidate.number);
-  const indexes = new Int32Array(Math.max(0, ...numbers) + 1).fill(-1);
-  for (const [index, number] of numbers.entries()) indexes[number] = index;
-  return indexes;
+/** Arrays are faster than maps. @returns the table of each position, and how many bytes all of them take */
+function indexCandidates(positions: readonly BallotPosition[]) {
+  const numbers = new Set(positions.flatMap(({ allCandidates }) => allCandidates.map(({ number }) => number)));
+  const places = new Int32Array([...numbers].reduce((most, number) => Math.max(most, number), 0) + 1);
+  for (const [index, number] of [...numbers].entries()) places[number] = index + 1;
+  const tables = positions.map(({ allCandidates }): CandidateIndexes => {
+    const indexes = new Int32Array(numbers.size + 1).fill(-1);
+    for (const [index, { number }] of allCandidates.entries()) indexes[places[number] as number] = index;
+    return { places, indexes };
+  });
+  return { tables, bytes: places.byteLength + 4 * (numbers.size + 1) * positions.length };
 }
 
 function tallyPosition(position: BallotPosition, candidates: readonly Candidate[]): TallyPosition {
@@ -81,8 +85,7 @@ export interface EventReportOptions extends ReportOptions {
 /** A count of all positions of an event under one version of its definition, to which new ballots are added. */
 export class RunningCount {
   readonly definitionVersion: number;
-  /** About what it takes in memory, without the rankings of ballots. */
-  readonly heldBytes: number;
+  readonly #heldAtStart: number;
   /** The last leaf that was counted; -1 before the first. */
   lastLeaf = -1n;
   ballots = 0;
@@ -98,15 +101,16 @@ export class RunningCount {
 
   constructor(definition: BallotDefinition) {
     this.definitionVersion = definition.event.definitionVersion;
-    this.heldBytes = 20_000 + 500 * choicesIn(definition);
-    for (const position of definition.positions) {
+    const { tables, bytes } = indexCandidates(definition.positions);
+    this.#heldAtStart = 20_000 + bytes + 500 * choicesIn(definition);
+    for (const [at, position] of definition.positions.entries()) {
       // Candidates of any status: a cast ballot may name them, and a count that failed on it would leave no result.
       const candidates = position.allCandidates;
       const unlisted = candidates.map(({ status }) => status === 'pending' || status === 'rejected');
       this.#positions.set(position.number, {
         groupId: position.groupId,
         count: startCount(tallyPosition(position, candidates)),
-        indexByNumber: indexNumbers(candidates),
+        indexes: tables[at] as CandidateIndexes,
         named: new Float64Array(candidates.length),
         unlisted,
         hasUnlisted: unlisted.includes(true),
@@ -116,6 +120,11 @@ export class RunningCount {
 
   get weightMicro(): bigint {
     return this.#weight.micro;
+  }
+
+  /** About what it takes in memory now: the sums and rankings of its ballots, too. */
+  get heldBytes(): number {
+    return [...this.#positions.values()].reduce((sum, { count }) => sum + count.heldBytes, this.#heldAtStart);
   }
 
   /** Announces how many ballots to expect at most, so that room is made at once. */

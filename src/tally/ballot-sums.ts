@@ -30,6 +30,9 @@ export class Participation {
 /** Most distinct weights with sums in plain numbers: with more rows, adding ballots directly to bigints is no slower. */
 const MAX_WEIGHT_ROWS = 64;
 
+/** What two bigints take in memory. */
+const WIDE_BYTES = 80;
+
 /** Sums over the ballots of one weight. `bound` makes sure that no sum exceeds 2^53 − 1 in size. */
 interface WeightRow {
   readonly weightMicro: bigint;
@@ -65,6 +68,10 @@ class CandidateSums {
       const candidate = candidates[entry] as number;
       heads[candidate] = (heads[candidate] as number) + (values[entry] as number) * times;
     }
+  }
+
+  get heldBytes(): number {
+    return this.#candidates * (8 * this.#rows.size + (this.#wide === undefined ? 0 : WIDE_BYTES));
   }
 
   /** Sum of the candidate's values. */
@@ -165,6 +172,10 @@ export class BallotSums {
     if (ballot.length > 0) this.#answered.add(weightMicro, times);
     if (this.#leftOut === 0) this.#sums.add(ballot, largest, weightMicro, times);
     else this.#sums.add(this.#shift(ballot), largest + Math.abs(this.#leftOut), weightMicro, times);
+  }
+
+  get heldBytes(): number {
+    return this.#sums.heldBytes;
   }
 
   /** Weight of the ballots that answered, in millionths. */

@@ -26,6 +26,9 @@ export function countHighestSums(position: TallyPosition, rule: HighestSumsRule)
     add(ballot, weightMicro, times = 1) {
       sums.add(ballot, weightMicro, times);
     },
+    get heldBytes() {
+      return sums.heldBytes;
+    },
     report: (options) => report(position, rule, sums, options),
     rounds: () => ({ rounds: [], nextRound: null }),
   };

@@ -106,6 +106,9 @@ export function countRankedChoice(position: TallyPosition): PositionCount {
       participation.add(ballot.length > 0, times);
       if (ballot.length > 0) rankings.add(reader.places, ballot.length, weightMicro, times);
     },
+    get heldBytes() {
+      return rankings.heldBytes;
+    },
     rankingSink: {
       get cells() {
         return rankings.cells;

@@ -53,6 +53,11 @@ export class Rankings implements RankingSink {
     this.cells = candidates < 256 ? new Uint8Array(FIRST_GROUPS * 8) : new Uint16Array(FIRST_GROUPS * 8);
   }
 
+  get heldBytes(): number {
+    const columns = [this.cells, this.starts, this.heads, this.weightIndexOf, this.#table];
+    return columns.reduce((sum, column) => sum + (column?.byteLength ?? 0), 200 * this.weights.length);
+  }
+
   /** Index of the next group's first cell. */
   get end(): number {
     return this.#usedCells;

@@ -30,6 +30,9 @@ export function countReferendum(position: TallyPosition): PositionCount {
       sums.add(ballot, weightMicro, times);
       turnoutMicro += weightMicro * BigInt(times);
     },
+    get heldBytes() {
+      return sums.heldBytes;
+    },
     report: (options) => report(position, rules, sums, turnoutMicro, options),
     rounds: () => ({ rounds: [], nextRound: null }),
   };

@@ -87,6 +87,8 @@ export interface PositionCount {
    * @param times 1 to add, -1 to take a voided ballot out again, or the number of identical ballots.
    */
   add(ballot: PositionBallot, weightMicro: bigint, times?: number): void;
+  /** About how many bytes the ballots that were added take in memory. */
+  readonly heldBytes: number;
   /** Ranked methods only: adds ballots from a reader that already has the choices in rank order. */
   readonly rankingSink?: RankingSink;
   report(options: ReportOptions): PositionResult;

@@ -1,4 +1,5 @@
 import { eq, sql } from 'drizzle-orm';
+import { planLimit } from '#src/accounts/plans.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { answersBulkChange } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -114,7 +115,18 @@ async function storeMissing(
 export const touchBallotDefinition = (tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> =>
   updateEvent(tx, eventId, { updatedAt: nowMs });
 
-/** The next small number of a position or candidate in its event. Not reused while stored ballots may refer to it. */
+/** Limit of candidate numbers, which are consecutive: a count allocates four bytes per number up to the largest. */
+export const MAX_CANDIDATE_NUMBER = 500_000;
+
+/** @throws ApiError 422 `plan_limit` for a number that no ballot may name: so many candidates came and went in the event */
+export function requireCandidateNumber(number: number): void {
+  if (number > MAX_CANDIDATE_NUMBER) throw planLimit('candidates_ever_per_event', MAX_CANDIDATE_NUMBER);
+}
+
+/**
+ * The next small number of a position or candidate in its event. Not reused while stored ballots may refer to it.
+ * @throws ApiError 422 `plan_limit` once an event has had 500,000 candidates
+ */
 export async function takeNumber(tx: Transaction, eventId: string, kind: 'position' | 'candidate'): Promise<number> {
   const column = kind === 'position' ? votingEvents.lastPositionNumber : votingEvents.lastCandidateNumber;
   const [row] = await tx
@@ -123,5 +135,6 @@ export async function takeNumber(tx: Transaction, eventId: string, kind: 'positi
     .where(eq(votingEvents.id, eventId))
     .returning({ number: column });
   if (row === undefined) throw new Error('a locked event is gone');
+  if (kind === 'candidate') requireCandidateNumber(row.number);
   return row.number;
 }

@@ -92,6 +92,28 @@ test('a file that is sent again with IDs of its own changes nothing, and its vot
   expect((await of({ id }).show(`/voters/${voter}`)).groupId).toBe(south.id);
 });
 
+test('numbers of candidates are given to rows that stay, and are free again once a row of a draft is gone', async () => {
+  const id = await make();
+  const numbers = () =>
+    service.query('SELECT name, number FROM candidates WHERE voting_event_id = $1 ORDER BY name', [id]);
+  const before = await numbers();
+  for (let again = 0; again < 3; again += 1) await put(id, FILE);
+  expect(await numbers()).toEqual(before);
+  for (const name of ['Bea', 'Cleo', 'Dora'])
+    await put(id, {
+      ...FILE,
+      candidates: FILE.candidates.map((one) => (one.id === 'ada' ? { ...one, id: name, name } : one)),
+    });
+  expect(Math.max(...(await numbers()).map(({ number }) => number))).toBeLessThanOrEqual(4);
+  await service.query('UPDATE voting_events SET last_candidate_number = 500000 WHERE id = $1', [id]);
+  const [{ id: positionId }] = (await read(id)).positions;
+  const refused = await of({ id }).post('/candidates', { name: 'One more', positionIds: [positionId] });
+  expect([refused.status, refused.body.error.details]).toEqual([
+    422,
+    { limit: 'candidates_ever_per_event', max: 500_000 },
+  ]);
+});
+
 test('a draft becomes exactly what a file says, and a dry run says how and changes nothing', async () => {
   const id = await make();
   const before = await read(id);

@@ -170,16 +170,19 @@ export function reportOptions({ options }: Election) {
 export function countOf({ position, ballots }: Election): PositionCount {
   const count = startCount(position);
   const reader = new BallotReader();
-  const indexByNumber = Int32Array.from({ length: position.candidates.length + FIRST_NUMBER }, (_, number) =>
-    Math.max(-1, number - FIRST_NUMBER),
-  );
+  const indexes = {
+    places: Int32Array.from({ length: position.candidates.length + FIRST_NUMBER }, (_, number) => number),
+    indexes: Int32Array.from({ length: position.candidates.length + FIRST_NUMBER }, (_, place) =>
+      Math.max(-1, place - FIRST_NUMBER),
+    ),
+  };
   const addPacked = ({ marks, weight }: PlainBallot, times: 1 | -1): void => {
     const entries = marks.map(({ candidate, value }) => ({ candidate: candidate + FIRST_NUMBER, value }));
     reader.open(packEntries([{ position: 1, entries }]));
     reader.nextPosition();
     const counted = {
       count,
-      indexByNumber,
+      indexes,
       named: new Float64Array(),
       unlisted: [],
       hasUnlisted: false,

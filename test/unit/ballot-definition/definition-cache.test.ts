@@ -80,7 +80,11 @@ test('a cache holds definitions by the memory that they take, not by their numbe
   const small = await (await makePoll()).read();
   const one = await found((await sizedBallot(300)).id);
   const other = await found((await sizedBallot(300)).id);
-  const loadsWithin = async (bytes: number): Promise<number> => {
+  const sponsored = [await found((await withSponsors()).id), await found((await withSponsors()).id)] as const;
+  const loadsWithin = async (
+    bytes: number,
+    asked: readonly VotingEvent[] = [small, one, other, small, one],
+  ): Promise<number> => {
     let loads = 0;
     const cache = new BallotDefinitionCache(
       db,
@@ -90,12 +94,25 @@ test('a cache holds definitions by the memory that they take, not by their numbe
       },
       bytes,
     );
-    for (const event of [small, one, other, small, one]) await cache.get(event);
+    for (const event of asked) await cache.get(event);
     return loads;
   };
   expect(await loadsWithin(5_000_000)).toBe(3);
   expect(await loadsWithin(500_000)).toBe(5);
+  const [one_, other_] = sponsored;
+  expect(await loadsWithin(5_000_000, [one_, other_, one_])).toBe(3);
+  expect(await loadsWithin(50_000_000, [one_, other_, one_])).toBe(2);
 });
+
+/** Sponsors of whom each has two addresses of the greatest length. */
+const withSponsors = () =>
+  account.make('/voting-events/definition', {
+    ...{ version: 1, event: { title: 'With sponsors', type: 'poll' }, positions: [], groups: [], candidates: [] },
+    sponsors: Array.from({ length: 300 }, (_, at) => ({
+      ...{ id: `s${at}`, name: `Sponsor ${at}`, logoUrl: longUrl('logo', at), websiteUrl: longUrl('web', at) },
+    })),
+  });
+const longUrl = (of: string, at: number): string => `https://${of}.example/${at}/`.padEnd(2_000, 'x');
 
 const sizedBallot = (candidates: number) =>
   account.make('/voting-events/definition', {
