@@ -89,14 +89,15 @@ BEGIN
   END LOOP;
 END $$;
 
--- Filters the given tags for ballots that are in the blocks. Forces the index as `find_sealed` does.
-CREATE OR REPLACE FUNCTION tags_in_box(p_event text, p_tags bytea[]) RETURNS SETOF bytea LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+-- Filters the given tags for ballots that are in the blocks whose first leaf is at most p_last. Forces the index as `find_sealed` does.
+CREATE OR REPLACE FUNCTION tags_in_box(p_event text, p_tags bytea[], p_last bigint) RETURNS SETOF bytea LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 DECLARE
   heads bigint[] := ARRAY(SELECT tag_head(t.tag) FROM unnest(p_tags) AS t(tag));
 BEGIN
   RETURN QUERY SELECT t.tag FROM (
-    SELECT k.voting_event_id, k.tags FROM ballot_blocks k WHERE k.tag_heads && heads OFFSET 0
-  ) AS b JOIN unnest(p_tags) AS t(tag) ON position(t.tag IN b.tags) % 32 = 1 WHERE b.voting_event_id = p_event;
+    SELECT k.voting_event_id, k.first_leaf, k.tags FROM ballot_blocks k WHERE k.tag_heads && heads OFFSET 0
+  ) AS b JOIN unnest(p_tags) AS t(tag) ON position(t.tag IN b.tags) % 32 = 1
+  WHERE b.voting_event_id = p_event AND b.first_leaf <= p_last;
 END $$;
 
 -- The ballots of all blocks of an event whose first leaf is between `p_from` and `p_to`: one row per ballot.

@@ -118,9 +118,12 @@ function unpackBlock(row: BlockRecord): PlacedBallot[] {
   });
 }
 
-/** Filters the tags of confirmation codes for those whose ballots are in the box. */
-export const listSealed = (executor: Executor, eventId: string, tags: readonly Buffer[]): Promise<Buffer[]> =>
-  valuesOf(executor, sql`SELECT tag FROM tags_in_box(${eventId}, ${sql.param(tags)}::bytea[]) AS tag`);
+/** Filters the tags of confirmation codes for those whose ballots are in the box, or were when `lastLeaf` was its last leaf. */
+export const listSealed = (executor: Executor, eventId: string, tags: readonly Buffer[], lastLeaf = 2n ** 62n) =>
+  valuesOf<Buffer>(
+    executor,
+    sql`SELECT tag FROM tags_in_box(${eventId}, ${sql.param(tags)}::bytea[], ${lastLeaf.toString()}) AS tag`,
+  );
 
 interface BoxRange {
   /** Exclusive lower bound of the leaves. */

@@ -40,7 +40,7 @@ export async function askCount<Answer>(
   if (shown !== undefined) return askShown(db, definition, running, inputs, shown, ask);
   const { event } = definition;
   const out = [...inputs.voided, ...leftOut];
-  const { sound, forged } = await judgeWaiting(db, secrets, event, inputs.queue);
+  const { sound, forged } = await judgeWaiting(db, secrets, event, inputs.queue, running.lastLeaf);
   // A forged ballot was never counted, so it is not subtracted either.
   const notCounted = out.flatMap((one): StoredBallot[] => {
     if (forged.has(one.codeTag.toString('hex'))) return [];
@@ -95,6 +95,7 @@ const optionsOf = (
 /**
  * Separates waiting ballots that count from forged ones. A ballot that the service did not write, or that is already logged, counts
  * in no result (completions 6.7). The mark `set_back` is ignored, because SQL could set it.
+ * @param lastLeaf of the box when the queue was read: a ballot that was sealed since is no copy of itself
  * @returns the ballots that count, and the tags of the forged rows, in hex
  */
 export async function judgeWaiting(
@@ -102,12 +103,13 @@ export async function judgeWaiting(
   secrets: Secrets,
   event: VotingEvent,
   queue: readonly WaitingBallot[],
+  lastLeaf: bigint,
 ): Promise<{ readonly sound: readonly StoredBallot[]; readonly forged: ReadonlySet<string> }> {
   const waiting = queue.map(
     (one) => [one, unlessSpoilt(() => openWaiting(secrets, event, one.codeTag, one.entries))] as const,
   );
   const tags = waiting.flatMap(([, opened]) => opened?.sealed?.codeTag ?? []);
-  const sealed = new Set((await listSealed(executor, event.id, tags)).map((tag) => tag.toString('hex')));
+  const sealed = new Set((await listSealed(executor, event.id, tags, lastLeaf)).map((tag) => tag.toString('hex')));
   const forged = new Set<string>();
   const sound = waiting.flatMap(([{ codeTag, weightMicro }, opened]): StoredBallot[] => {
     const isCopy = sealed.has((opened?.sealed?.codeTag ?? codeTag).toString('hex'));

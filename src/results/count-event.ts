@@ -179,7 +179,7 @@ export class EventCounter {
     // An open event changes with each ballot, and a close needs the exact state: only the count of a closed event reads the replica.
     const source = close === undefined || isClosing(close) ? this.#db : this.#deps.copy;
     const whole = await this.#catchUp(source, event.id, running, keepsBack(event, nowMs));
-    // Set each time, with the memory that it takes now: what nobody asks for goes first.
+    // After each count: its new ballots weigh, and the map evicts the events that were not asked for lately.
     this.#counts.set(event.id, running);
     // The public always gets the count in steps only; organizers if a rare weight would show how its holders voted.
     const isInSteps = audience === 'public' || (audience === 'organizer' && whole.rare);
@@ -262,7 +262,10 @@ export class EventCounter {
 
   /** The close of the log; undefined while the event is not over. */
   async #findClose(event: VotingEvent, nowMs: number): Promise<ClosedLog | undefined> {
-    if (!isFinalAt(event, nowMs)) return undefined;
+    return isFinalAt(event, nowMs) ? this.#readClose(event) : undefined;
+  }
+
+  async #readClose(event: VotingEvent): Promise<ClosedLog | undefined> {
     return findOpenedClose(this.#deps, event, await findHead(this.#db, event.id));
   }
 
@@ -290,10 +293,14 @@ export class EventCounter {
     }
   }
 
-  /** The public snapshot; empty before the first step, or if the service did not write the row. */
-  async #shown(event: VotingEvent, sealed: Buffer | undefined): Promise<PublicSnapshot> {
+  /**
+   * The public snapshot; empty before the first step, or if the service did not write the row. Undefined for everything: the log was closed
+   * since the caller read the event, and the snapshot's key destroyed.
+   */
+  async #shown(event: VotingEvent, sealed: Buffer | undefined): Promise<PublicSnapshot | undefined> {
     const secrets = sealed === undefined ? undefined : await this.#deps.ballotKeys.find(event);
-    if (sealed === undefined || secrets === undefined) return NOTHING_SHOWN;
+    if (sealed === undefined || secrets === undefined)
+      return (await this.#readClose(event)) === undefined ? NOTHING_SHOWN : undefined;
     const snapshot = openSnapshot(secrets, event.id, sealed) ?? NOTHING_SHOWN;
     this.#deps.disclosure?.remember(event, ballotsOf(snapshot));
     return snapshot;

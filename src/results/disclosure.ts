@@ -143,7 +143,7 @@ export class Disclosure {
     if (secrets === undefined) throw new StepRefused();
     const opened = before === undefined ? undefined : openSnapshot(secrets, event.id, before);
     const known = opened ?? NOTHING_SHOWN;
-    const { sound } = await judgeWaiting(tx, secrets, event, queue);
+    const { sound } = await judgeWaiting(tx, secrets, event, queue, lastLeaf);
     const boxBallots = known.boxBallots + (await countBallots(tx, event.id, known.lastLeaf, lastLeaf));
     const snapshot = { lastLeaf, boxBallots, waiting: sound };
     // More logged ballots than the signed head confirms: SQL inserted some, beside which a single real ballot could be recognised.

@@ -359,17 +359,45 @@ describe('what voters are asked by', () => {
   });
 });
 
-test('results that are read while a log is closed and its key destroyed have every ballot, and are not disputed', async () => {
-  const election = await createKeyedElection(service, account, [1, 1, 1, 1]);
-  await voteWith(service, election, [0, 1, 2]);
-  const event = (await findEventById(service.deps.db, election.id)) ?? expect.fail('the event is there');
-  const definition = (await service.deps.definitions.get(event)) ?? expect.fail('the event is there');
-  // What waits is read already when the key is asked for.
-  const find = vi.spyOn(service.deps.ballotKeys, 'find').mockImplementationOnce(async (of) => {
-    await finishEvent(service, election.id);
-    return service.deps.ballotKeys.find(of);
+describe('results that are read', () => {
+  /** Counts, and does something else when what waits is read already, and its key is asked for. */
+  async function countBeside(
+    { id }: { readonly id: string },
+    audience: 'auditor' | 'public',
+    beside: () => Promise<unknown>,
+  ) {
+    const event = (await findEventById(service.deps.db, id)) ?? expect.fail('the event is there');
+    const definition = (await service.deps.definitions.get(event)) ?? expect.fail('the event is there');
+    const find = vi.spyOn(service.deps.ballotKeys, 'find').mockImplementationOnce(async (of) => {
+      await beside();
+      return service.deps.ballotKeys.find(of);
+    });
+    const { stats, disputed } = await new EventCounter(service.deps).results(definition, audience, Date.now());
+    find.mockRestore();
+    return [stats.ballots, disputed];
+  }
+
+  test('while a log is closed and its key destroyed have every ballot, and are not disputed', async () => {
+    const election = await createKeyedElection(service, account, [1, 1, 1, 1]);
+    await voteWith(service, election, [0, 1, 2]);
+    expect(await countBeside(election, 'auditor', () => finishEvent(service, election.id))).toEqual([3, false]);
   });
-  const { stats, disputed } = await new EventCounter(service.deps).results(definition, 'auditor', Date.now());
-  expect([stats.ballots, disputed]).toEqual([3, false]);
-  find.mockRestore();
+
+  test('while ballots are sealed have every ballot, and are not disputed', async () => {
+    const election = await createKeyedElection(service, account, Array(7).fill(1), true);
+    await voteWith(service, election, [0, 1, 2, 3, 4, 5]);
+    expect(await countBeside(election, 'auditor', () => sealBallots(service, election.id, 5))).toEqual([6, false]);
+  });
+
+  test('by the public while a log is closed show all that was shown before', async () => {
+    const election = await createKeyedElection(service, account, Array(7).fill(1), true, {
+      results: { visibility: 'live' },
+    });
+    await voteWith(service, election, [0, 1, 2, 3, 4, 5]);
+    await sealBallots(service, election.id, 5);
+    await service.deps.counting.disclosure.step(election.id);
+    expect(await countBeside(election, 'public', async () => undefined)).toEqual([6, false]);
+    const [ballots] = await countBeside(election, 'public', () => finishEvent(service, election.id));
+    expect(ballots).toBe(6);
+  });
 });
