@@ -45,6 +45,7 @@ function fieldsOf(
   }));
 }
 
+/** The document of an event. In a rehearsal, that of the event which its end leaves: who registered in it goes with it. */
 export async function readDefinition(executor: Executor, event: VotingEvent) {
   const { voter, candidate, ballot, log, payments } = settingsOf(event);
   const { groups, positions, candidates, sponsors } = await listParts(executor, event.id);
@@ -52,12 +53,16 @@ export async function readDefinition(executor: Executor, event: VotingEvent) {
     version: 1 as const,
     event: {
       ...pick(event, ['code', 'title', 'description', 'type', 'startsAt', 'endsAt', 'timeZone']),
-      ...{ voter, candidate, ballot, results: { visibility: event.resultsVisibility }, log, payments },
+      ...{ voter, candidate, ballot, log, payments },
+      results: { visibility: event.rehearsalVisibility ?? event.resultsVisibility },
       ...pick(event, ['votingPageUrl', 'contactEmail', 'language', 'logoUrl']),
     },
     groups: fieldsOf(groups, createGroupBody),
     positions: fieldsOf(positions, createPositionBody),
-    candidates: fieldsOf(candidates, createCandidateBody),
+    candidates: fieldsOf(
+      candidates.filter(({ rehearsal }) => !rehearsal),
+      createCandidateBody,
+    ),
     sponsors: fieldsOf(sponsors, createSponsorBody),
   };
 }

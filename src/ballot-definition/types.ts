@@ -42,7 +42,7 @@ export type QuadraticTopUp = Readonly<z.output<typeof topUpShape>>;
 
 export type Position = Readonly<Omit<typeof positions.$inferSelect, 'deletedAt'>>;
 
-export type Candidate = Readonly<Omit<typeof candidates.$inferSelect, 'deletedAt' | 'paymentAttemptId' | 'rehearsal'>>;
+export type Candidate = Readonly<Omit<typeof candidates.$inferSelect, 'deletedAt' | 'paymentAttemptId'>>;
 
 export type Group = Readonly<Omit<typeof groups.$inferSelect, 'deletedAt' | 'nameKey'>>;
 

@@ -111,7 +111,10 @@ export async function endRehearsal(
   // What the wipe has taken may have made the event ready. Stored together with the end: an event whose start has come opens if it is ready.
   const missing = missingForOpening(await readOpening(tx, id));
   const ready = missing.length === 0;
-  const ended = await updateTaggedEvent(tx, secrets, event, { ...over, ready, missing, updatedAt: lockedAt });
+  const isMissed = isRehearsalOver(event, lockedAt) && (!ready || event.missedStartAt !== null);
+  const start = isMissed ? { startsAt: null, missedStartAt: event.startsAt } : {};
+  const changes = { ...over, ...start, ready, missing, updatedAt: lockedAt };
+  const ended = await updateTaggedEvent(tx, secrets, event, changes);
   return { ...ended, lockedAt };
 }
 

@@ -18,7 +18,7 @@ import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { listEventsQuery } from './event-body.ts';
 import { type DECIDING_COLUMNS, isGenuineEvent, rowOfEvent, rowOfInvite, tagOfEvent, UNSET } from './event-tag.ts';
-import { lifeOf, missedStart, statusAt } from './lifecycle.ts';
+import { isRehearsalOver, lifeOf, missedStart, statusAt } from './lifecycle.ts';
 import { NO_POSITION, type OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { ShownStatus, VotingEvent } from './voting-event.ts';
@@ -60,6 +60,9 @@ export async function lockEvent(tx: Transaction, id: string): Promise<LockedEven
   if (row === undefined) return undefined;
   // A statement of its own: the locking statement could read the clock before it waits for the lock.
   const lockedAt = await readNow(tx);
+  // An event that is not ready at its start stays closed, whatever makes it ready before its rehearsal is wiped (`endRehearsal`).
+  if (isRehearsalOver(row, lockedAt) && !row.ready && row.missedStartAt === null)
+    return { ...(await updateEvent(tx, id, { missedStartAt: row.startsAt })), lockedAt };
   const missedStartAt = missedStart(row, lockedAt);
   if (missedStartAt === null) return { ...row, lockedAt };
   // The event was not ready at its start. Clear the start: otherwise a change that makes the event ready would open it at once.

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { dropSetBack } from '#src/ballot-log/set-back.ts';
 import { reportWords } from '#src/results/report/report-words.ts';
-import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
+import { publishTimedEvents, renewReadinessJob } from '#src/voting-events/publish-status.ts';
 import { allJobs, sealDeps } from '#src/work.ts';
 import { demand, refusalOf } from '#test/harness/answers.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
@@ -55,6 +55,10 @@ async function download(event: TestEvent, kind: string): Promise<Buffer> {
   expect([status, headers.get('content-disposition')]).toEqual([200, expect.stringContaining('-rehearsal-')]);
   return bytes;
 }
+
+/** What the job does that a change of the roll queues. */
+const renewReadiness = ({ id: eventId }: TestEvent) =>
+  renewReadinessJob(service.deps).work({ eventId }, { id: '1', attempt: 1, last: false });
 
 const addVoter = async (event: TestEvent, email: string): Promise<string> =>
   (await of(event).make('/voters', { name: 'A voter', email })).id;
@@ -157,6 +161,9 @@ describe('the rehearsal of an election', () => {
     await untilTrue(async () => (await names('/voters')).length > 0);
     expect((await names('/voters')).length).toBe(1);
     expect(await names('/candidates')).not.toContain('Cy');
+    const file = await of(event).show('/definition');
+    expect(file.event.results).toEqual({ visibility: 'hidden' });
+    expect(file.candidates.map(({ name }: { name: string }) => name)).toEqual(await names('/candidates'));
   });
 
   test('makes voters wait again whom a key approved in it', async () => {
@@ -224,6 +231,33 @@ describe('the rehearsal of an election', () => {
     await publishTimedEvents(service.deps);
     expect(await of(event).show('')).toMatchObject({ status: 'draft', missing: [{ reason: 'no_candidate' }] });
   });
+
+  test.for(['edit', 'voter', 'candidate'])(
+    'ends at its start, and the event, which was not ready then, is opened by no %s that comes before the wipe',
+    async (change) => {
+      const event = await create({ startsAt: Date.now() + 3_600_000 });
+      const [position] = event.positions;
+      const group = await of(event).make('/groups', { name: 'North' });
+      await of(event).change(`/positions/${position?.id}`, { groupId: group.id });
+      const inside = { name: 'In', email: address('in'), groupId: group.id };
+      const { id: voter } = await of(event).make('/voters', inside);
+      await of(event).make('/voters', { name: 'Out', email: address('out') });
+      await of(event).change('', { status: 'rehearsal' });
+      if (change === 'candidate')
+        for (const own of position?.candidates ?? []) demand(await of(event).delete(`/candidates/${own}`), 202);
+      else demand(await of(event).delete(`/voters/${voter}`), 202);
+      await renewReadiness(event);
+      await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
+      service.deps.events.forget(event.id);
+      if (change === 'edit') await of(event).change('', { voter: { selfRegistration: true } });
+      else if (change === 'voter') await of(event).make('/voters', { ...inside, email: address('late') });
+      else await of(event).make('/candidates', { name: 'Late', positionIds: [position?.id] });
+      await renewReadiness(event);
+      await publishTimedEvents(service.deps);
+      expect(await of(event).show('')).toMatchObject({ status: 'draft', startsAt: null });
+      expect((await of(event).show('')).missedStartAt).toEqual(expect.any(Number));
+    },
+  );
 
   // A rehearsal could not be closed, so that nobody rehearsed results, report and publishing.
   test('goes in rounds: each closes with a final result, report and proof, and the next begins with an empty box', async () => {
