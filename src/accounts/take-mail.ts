@@ -2,8 +2,8 @@ import { sql } from 'drizzle-orm';
 import type { Database, Executor } from '#src/database/client.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import type { Deps } from '#src/deps.ts';
-import type { JobRun } from '#src/jobs/queue.ts';
-import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
+import { enqueue, type JobRun, type Queued } from '#src/jobs/queue.ts';
+import { DAY_MS, HOUR_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { PlanName } from './plans.ts';
@@ -105,6 +105,22 @@ export const takeMailOnce = async (
   event: MailedEvent,
   to: string,
 ): Promise<boolean> => (await findMailLimit(deps, run, event, to)) === undefined;
+
+/**
+ * As `takeMailOnce`, for a mail that must not be lost: its job comes again once the limit allows the mail.
+ * @param again the job of the mail, and its payload
+ */
+export async function takeMailOrWait<Payload>(
+  deps: TakeDeps,
+  run: Pick<JobRun, 'attempt'>,
+  event: MailedEvent,
+  to: string,
+  again: readonly [Queued<Payload>, Payload],
+): Promise<boolean> {
+  const limit = await findMailLimit(deps, run, event, to);
+  if (limit !== undefined) await enqueue(deps.db, ...again, { runAtMs: limit.until + SECOND_MS });
+  return limit === undefined;
+}
 
 export async function findMailLimit(
   { db, secrets }: TakeDeps,

@@ -54,7 +54,7 @@ interface EnqueueOptions {
 
 const askingAccount = (): string => asker.getStore()?.account ?? '';
 
-type Queued<Payload> = Pick<Job<Payload>, 'name'> & Partial<Pick<Job<Payload>, 'maxAttempts' | 'payload'>>;
+export type Queued<Payload> = Pick<Job<Payload>, 'name'> & Partial<Pick<Job<Payload>, 'maxAttempts' | 'payload'>>;
 
 /** Enqueues a job in the caller's transaction: it exists if and only if the transaction commits. */
 export async function enqueue<Payload>(

@@ -122,9 +122,10 @@ export async function noteRoll(
         SELECT e.id FROM voting_events e WHERE e.id = ${eventId} AND e.roll_version = ${version} FOR KEY SHARE) AS e
       JOIN roll_sums s ON s.voting_event_id = e.id AND s.id = ${STATE} AND s.key = ${sealed}`);
     if (rowCount === 1) {
+      const isRejected = (row: DecidingColumns | undefined) => row?.status === 'rejected';
       const mayOpen =
         added.length !== removed.length ||
-        added.some((row, at) => row.groupId !== removed[at]?.groupId || row.status !== removed[at]?.status);
+        added.some((row, at) => row.groupId !== removed[at]?.groupId || isRejected(row) !== isRejected(removed[at]));
       return mayOpen ? noteRollOfUnopened(tx, eventId) : undefined;
     }
     kept.delete(eventId);

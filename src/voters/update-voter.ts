@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { changeBy, differenceOf } from '#src/accounts/changes.ts';
-import { takeMailOnce } from '#src/accounts/take-mail.ts';
+import { takeMailOrWait } from '#src/accounts/take-mail.ts';
 import { groupIssues } from '#src/ballot-definition/record-ballot-change.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -177,7 +177,8 @@ export const mailOldAddressJob = (deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>)
       const event = await findEventById(deps.db, eventId);
       if (event === undefined) return;
       const to = deps.secrets.open(sealedAddress, oldAddressPlace(eventId, voterId)).toString('utf8');
-      if (!(await takeMailOnce(deps, run, event, to))) return;
+      if (!(await takeMailOrWait(deps, run, event, to, [MAIL_OLD_ADDRESS, { eventId, voterId, sealedAddress }])))
+        return;
       const mail = eventMail(event, to, ({ hello, addressChanged }) => ({
         subject: addressChanged.subject(event.title),
         parts: [hello(null), addressChanged.intro(event.title), addressChanged.warning],

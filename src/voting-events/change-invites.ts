@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { planLimit } from '#src/accounts/plans.ts';
-import { findMailLimit } from '#src/accounts/take-mail.ts';
+import { takeMailOrWait } from '#src/accounts/take-mail.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
@@ -10,7 +10,7 @@ import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS, type Mail } from '#src/mail/mailer.ts';
-import { DAY_MS, SECOND_MS } from '#src/platform/clock.ts';
+import { DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { notFound, orNotFound } from '#src/platform/errors.ts';
 import { base32 } from '#src/platform/ids.ts';
@@ -172,11 +172,7 @@ export const sendInviteJob = (deps: SendInviteDeps): Job<SendInvite> =>
       // A forged address must not receive a valid token.
       if (!isGenuineEvent(deps.secrets, event) || !isGenuineInvite(deps.secrets, invite, event))
         return reportForged(deps, eventId);
-      const limit = await findMailLimit(deps, run, event, invite.email);
-      if (limit !== undefined) {
-        await enqueue(deps.db, SEND_INVITE, { eventId, inviteId }, { runAtMs: limit.until + SECOND_MS });
-        return;
-      }
+      if (!(await takeMailOrWait(deps, run, event, invite.email, [SEND_INVITE, { eventId, inviteId }]))) return;
       const token = deps.secrets.open(invite.sealedToken, sealedTokenPlace(eventId, inviteId)).toString('utf8');
       await deliverMail(deps, run, inviteMail(event, invite, token, deps.config.baseUrl));
       await updateInvite(deps.db, invite, { sealedToken: null });

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { findAccount } from '#src/accounts/repository.ts';
-import { takeMailOnce } from '#src/accounts/take-mail.ts';
+import { takeMailOrWait } from '#src/accounts/take-mail.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
-import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { defineJob, type Job, type JobRun, type Queued } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { type Lifecycle, statusAt } from './lifecycle.ts';
 import { findEventById } from './repository.ts';
@@ -35,19 +35,19 @@ interface OwnerMail {
   readonly lines: readonly string[];
 }
 
-/** Mails the owner, at the contact address of the account or else of the event. */
-async function mailOwner(
+/** Mails the owner, at the contact address of the account or else of the event. @param job which mails, and its payload */
+async function mailOwner<Payload extends { readonly eventId: string }>(
   deps: OwnerMailDeps,
   run: JobRun,
-  eventId: string,
+  job: readonly [Queued<Payload>, Payload],
   write: (event: VotingEvent, nowMs: number) => OwnerMail | undefined,
 ): Promise<void> {
-  const event = await findEventById(deps.db, eventId);
+  const event = await findEventById(deps.db, job[1].eventId);
   const mail = event === undefined ? undefined : write(event, await readNow(deps.db));
   if (event === undefined || mail === undefined) return;
   const account = await findAccount(deps.db, event.accountId);
   const to = account?.contactEmail ?? event.contactEmail;
-  if (to === null || !(await takeMailOnce(deps, run, event, to))) return;
+  if (to === null || !(await takeMailOrWait(deps, run, event, to, job))) return;
   await deliverMail(deps, run, { to, subject: mail.subject, text: ['Hello,', '', ...mail.lines, ''].join('\n') });
 }
 
@@ -55,9 +55,9 @@ const dateOf = ({ timeZone }: VotingEvent, atMs: number): string =>
   `${new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'short', timeZone }).format(atMs)} (${timeZone})`;
 
 export function mailClosingJob(deps: OwnerMailDeps): Job<Closing> {
-  const work = ({ eventId, endsAt }: Closing, run: JobRun) =>
-    mailOwner(deps, run, eventId, (event, nowMs) =>
-      isClosing(event, endsAt, nowMs) ? closingMail(event, endsAt) : undefined,
+  const work = (closing: Closing, run: JobRun) =>
+    mailOwner(deps, run, [MAIL_CLOSING, closing], (event, nowMs) =>
+      isClosing(event, closing.endsAt, nowMs) ? closingMail(event, closing.endsAt) : undefined,
     );
   return defineJob({ ...MAIL_CLOSING, work });
 }
@@ -75,9 +75,9 @@ const closingMail = (event: VotingEvent, endsAt: number): OwnerMail => ({
 export const mailNotOpenedJob = (deps: OwnerMailDeps): Job<z.output<typeof notOpened>> =>
   defineJob({
     ...MAIL_NOT_OPENED,
-    work: ({ eventId, missedStartAt }, run) =>
-      mailOwner(deps, run, eventId, (event) =>
-        event.missedStartAt === missedStartAt ? notOpenedMail(event, missedStartAt) : undefined,
+    work: (missed, run) =>
+      mailOwner(deps, run, [MAIL_NOT_OPENED, missed], (event) =>
+        event.missedStartAt === missed.missedStartAt ? notOpenedMail(event, missed.missedStartAt) : undefined,
       ),
   });
 

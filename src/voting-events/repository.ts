@@ -377,8 +377,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
       e.pay_to_vote IS NOT NULL OR e.pay_to_register_candidate IS NOT NULL AS "isPriced",
       EXISTS (SELECT 1 FROM positions p
         WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL AND p.quadratic_top_up IS NOT NULL) AS "hasTopUps",
-      EXISTS (SELECT 1 FROM voters v
-        WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL AND v.status <> 'rejected') AS "hasVoters",
+      EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL) AS "hasVoters",
       coalesce((
         SELECT json_agg(json_build_object(
           'id', p.id, 'title', p.title, 'isReferendum', p.voting_method = 'referendum', 'groupId', p.group_id, 'minSelections', p.min_selections,

@@ -400,6 +400,10 @@ describe('the life of an event', () => {
     await account.change(`${base}/positions/${event.positions[0]?.id}`, { groupId });
     await account.change(base, { startsAt: Date.now() + HOUR });
     expect(await read(base)).toMatchObject({ status: 'scheduled', missing: [{ reason: 'no_open_position' }] });
+    // A roll of rejected voters alone is not empty.
+    for (const { id } of await account.show(`${base}/voters`))
+      await account.change(`${base}/voters/${id}`, { status: 'rejected' });
+    expect(await outcome('PATCH', base, { status: 'open' })).toBe('409 not_ready');
     const bo = await account.make(`${base}/voters`, { name: 'Bo', email: `b${event.id}@club.example`, groupId });
     const isReady = async () => (await read(base)).missing.length === 0;
     await untilTrue(isReady, 5_000);

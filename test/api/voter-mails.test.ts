@@ -351,14 +351,29 @@ describe('results', () => {
   });
 });
 
-test('of an invite over the limit of an address goes out once the limit begins again', async () => {
-  const event = await account.event();
-  const email = `guest-${event.id}@mail.example`;
-  expect(await taken(5, email, account.id, event.id)).toBe(5);
-  await of(event).make('/invites', { email, role: 'viewer' });
-  await settled();
-  expect(mailsTo(email)).toEqual([]);
-  await timePasses(HOUR_MS);
-  await query('UPDATE jobs SET run_at = run_at - $1::bigint', HOUR_MS);
-  await untilTrue(async () => mailsTo(email).length === 1);
+describe('over the limit of an address goes out once the limit begins again', () => {
+  const CAUSES: Readonly<Record<string, (event: TestEvent, email: string) => Promise<unknown>>> = {
+    'an invite': (event, email) => of(event).make('/invites', { email, role: 'viewer' }),
+    async 'the warning that an address was changed'(event, email) {
+      const id = await addVoter(event, { email });
+      await of(event).change(`/voters/${id}`, { email: `new-${email}` });
+    },
+    async 'word that an event did not open'(event, contactEmail) {
+      await of(event).change('', { contactEmail, endsAt: Date.now() + HOUR_MS });
+      for (const id of event.positions[0]?.candidates ?? []) demand(await of(event).delete(`/candidates/${id}`), 202);
+      await of(event).change('', { startsAt: Date.now() - 1 });
+    },
+  };
+
+  test.for(Object.keys(CAUSES))('%s', async (cause) => {
+    const event = await account.event({ type: 'election' }, undefined, false);
+    const email = `guest-${event.id}@mail.example`;
+    expect(await taken(5, email, account.id, event.id)).toBe(5);
+    await CAUSES[cause]?.(event, email);
+    await settled();
+    expect(mailsTo(email)).toEqual([]);
+    await timePasses(HOUR_MS);
+    await query('UPDATE jobs SET run_at = run_at - $1::bigint', HOUR_MS);
+    await untilTrue(async () => mailsTo(email).length === 1);
+  });
 });
