@@ -110,7 +110,11 @@ export const findLetters = (executor: Executor, eventId: string, id: string): Pr
   firstOf(executor.select().from(letterRuns).where(byId(eventId, id)));
 
 export const lockLetters = (tx: Transaction, eventId: string, id: string): Promise<LetterRun | undefined> =>
-  firstOf(tx.select().from(letterRuns).where(byId(eventId, id)).for('update'));
+  firstOf(tx.select().from(letterRuns).where(byId(eventId, id)).for('no key update'));
+
+/** Keeps a run from being deleted, not from being changed: who changes it has the event locked, for which casts wait. */
+export const holdLetters = (tx: Transaction, eventId: string, id: string): Promise<LetterRun | undefined> =>
+  firstOf(tx.select().from(letterRuns).where(byId(eventId, id)).for('key share'));
 
 export async function insertLetters(tx: Transaction, secrets: Secrets, run: Columns): Promise<void> {
   await tx.insert(letterRuns).values({ ...run, tag: tagOfRow(secrets, rowOfRun(run)) });
@@ -144,7 +148,7 @@ export async function endAllUnfinished(tx: Transaction, secrets: Secrets, event:
     .select()
     .from(letterRuns)
     .where(and(eq(votingEventId, event.id), isNull(finishedAt), ofWorld))
-    .for('update');
+    .for('no key update');
   for (const run of runs) if (isGenuineRun(secrets, run)) await endUnfinished(tx, secrets, run, event.lockedAt);
 }
 

@@ -18,7 +18,9 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import type { LetterOrder } from './draw-letters.ts';
 import {
+  deleteParts,
   endUnfinished,
+  holdLetters,
   insertParts,
   isGenuineRun,
   LETTERS_A_FILE,
@@ -57,7 +59,12 @@ export const printLettersJob = (deps: PrintDeps): Job<PrintLetters> =>
 async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: PrintLetters) {
   const event = await lockEvent(tx, eventId);
   const run = await lockLetters(tx, eventId, runId);
-  if (event === undefined || run === undefined || run.finishedAt !== null) return 'over';
+  if (event === undefined || run === undefined) return 'over';
+  if (run.finishedAt !== null) {
+    // The run was ended while its file was stored.
+    if (run.printed === 0) await deleteParts(tx, eventId, runId);
+    return 'over';
+  }
   if (!isGenuineEvent(deps.secrets, event) || !isGenuineRun(deps.secrets, run)) return 'forged';
   if (event.rehearsalSince !== null && !run.rehearsal) return 'rests';
   // End the run if the event has closed, or is a draft or a poll now. The end of a rehearsal deletes its runs.
@@ -102,8 +109,9 @@ async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolea
   const sealed = keys.length === 0 ? [] : sealParts(own, run, await draw(deps, event, run, keys));
   // Without the event, for which casts wait: a file has tens of megabytes. One that is not counted below is printed over.
   await inTransaction(deps.db, async (tx) => {
-    const current = await lockLetters(tx, event.id, run.id);
-    if (current?.listedTo === run.listedTo) await insertParts(tx, run, fileOf(run), sealed);
+    const current = await holdLetters(tx, event.id, run.id);
+    const isOurs = current?.listedTo === run.listedTo && current.finishedAt === null;
+    if (isOurs) await insertParts(tx, run, fileOf(run), sealed);
   });
   const isCounted = await inTransaction(deps.db, async (tx) => {
     const step = await lockStep(tx, deps, request);

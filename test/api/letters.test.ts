@@ -228,7 +228,7 @@ describe('a file of letters', () => {
     expect(await refusedPdf(event, id)).toEqual([409, 'already_downloaded']);
   });
 
-  test('is stored without the event, for which casts would wait', async () => {
+  test('is stored without the event, for which casts would wait, and is gone where a later run ended its own meanwhile', async () => {
     const event = await create();
     await addVoters(event, { voterId: 'M-1' });
     const holder = await service.deps.db.$client.connect();
@@ -241,8 +241,12 @@ describe('a file of letters', () => {
       await untilTrue(async () => (await holder.query(waiting)).rows.length > 0);
       const held = holder.query('SELECT id FROM voting_events WHERE id = $1 FOR KEY SHARE NOWAIT', [event.id]);
       expect((await held).rows).toEqual([{ id: event.id }]);
+      const { id: later } = demand(await order(event), 202);
+      expect(await of(event).show(`/letters/${id}`)).toMatchObject({ finishedAt: expect.any(Number), printed: 0 });
       await holder.query('SELECT pg_advisory_unlock(4711)');
-      await eventually(async () => (await of(event).show(`/letters/${id}`)).finishedAt ?? undefined, 60_000);
+      await eventually(async () => (await of(event).show(`/letters/${later}`)).finishedAt ?? undefined, 60_000);
+      const runs = () => service.query('SELECT run_id FROM letter_parts WHERE voting_event_id = $1', [event.id]);
+      await untilTrue(async () => (await runs()).every(({ run_id }) => run_id === later));
     } finally {
       await holder.query('DROP TRIGGER wait ON letter_parts; DROP FUNCTION wait_for_test()');
       holder.release(true);
