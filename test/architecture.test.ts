@@ -53,34 +53,34 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2050,
+  platform: 2051,
   'payment-providers': 2016,
   database: 2251,
   'embedded-postgres': 850,
   http: 4160,
   server: 1013,
   reference: 2767,
-  jobs: 583,
+  jobs: 578,
   mail: 557,
-  accounts: 914,
-  webhooks: 2397,
-  'voting-events': 4996,
-  'ballot-definition': 3669,
-  voters: 5406,
-  payments: 3998,
+  accounts: 930,
+  webhooks: 2408,
+  'voting-events': 5011,
+  'ballot-definition': 3683,
+  voters: 5408,
+  payments: 4012,
   credits: 686,
-  ballots: 3107,
+  ballots: 3121,
   'ballot-log': 4555,
   'service-log': 627,
-  tally: 2527,
-  results: 6294,
-  letters: 979,
+  tally: 2554,
+  results: 6310,
+  letters: 991,
   console: 1142,
   demo: 435,
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_239;
+const LINES_OF_ALL = 64_376;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

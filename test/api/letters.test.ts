@@ -242,7 +242,7 @@ describe('a file of letters', () => {
       const held = holder.query('SELECT id FROM voting_events WHERE id = $1 FOR KEY SHARE NOWAIT', [event.id]);
       expect((await held).rows).toEqual([{ id: event.id }]);
       const { id: later } = demand(await order(event), 202);
-      expect(await of(event).show(`/letters/${id}`)).toMatchObject({ finishedAt: expect.any(Number), printed: 0 });
+      expect(await of(event).show(`/letters/${id}`)).toMatchObject({ finishedAt: expect.any(Number) });
       await holder.query('SELECT pg_advisory_unlock(4711)');
       await eventually(async () => (await of(event).show(`/letters/${later}`)).finishedAt ?? undefined, 60_000);
       const runs = () => service.query('SELECT run_id FROM letter_parts WHERE voting_event_id = $1', [event.id]);
