@@ -241,6 +241,9 @@ describe('a file of letters', () => {
       await untilTrue(async () => (await holder.query(waiting)).rows.length > 0);
       const held = holder.query('SELECT id FROM voting_events WHERE id = $1 FOR KEY SHARE NOWAIT', [event.id]);
       expect((await held).rows).toEqual([{ id: event.id }]);
+      // What a later run takes, with the event locked.
+      const taken = holder.query('SELECT id FROM letter_runs WHERE id = $1 FOR NO KEY UPDATE NOWAIT', [id]);
+      expect((await taken).rows).toEqual([{ id }]);
       const { id: later } = demand(await order(event), 202);
       expect(await of(event).show(`/letters/${id}`)).toMatchObject({ finishedAt: expect.any(Number) });
       await holder.query('SELECT pg_advisory_unlock(4711)');
