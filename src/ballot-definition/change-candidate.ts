@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/changes.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, type Judge, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { mailWords } from '#src/mail/mail-words.ts';
 import { type Issue, orNotFound } from '#src/platform/errors.ts';
@@ -29,7 +30,14 @@ import {
   recordBallotChange,
   requireRoomForCandidate,
 } from './record-ballot-change.ts';
-import { findCandidate, insertCandidate, listBareReferendums, listPositions, updateCandidate } from './repository.ts';
+import {
+  findCandidate,
+  insertCandidate,
+  isAnyCandidatePaidFor,
+  listBareReferendums,
+  listPositions,
+  updateCandidate,
+} from './repository.ts';
 import type { Candidate, Position, ReferendumRole } from './types.ts';
 
 type NewCandidate = z.output<typeof createCandidateBody>;
@@ -165,6 +173,8 @@ export const changeCandidate: ChangePart<Candidate, Body, ChangeDeps> = async (t
   requireNoIssues(await candidateIssues(tx, eventId, changedLinks(before, body, NOTHING_FAULTY)));
   if (Object.keys(changed).length === 0) return before;
   for (const name of Object.keys(changed) as (keyof Body)[]) await guardChange(tx, event, actionOf(name, before));
+  if (changed.positionIds !== undefined && (await isAnyCandidatePaidFor(tx, eventId, [id])))
+    throw refuse('paid_registration');
   if (changed.status !== undefined && changed.status !== MOVES_WITH_BALLOTS[before.status])
     await guardChange(tx, event, 'change_ballot_rules');
   if (changed.status !== undefined) {

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/changes.ts';
-import type { Executor } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, type Judge, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
@@ -14,8 +15,10 @@ import {
   takeNumber,
 } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/lifecycle.ts';
-import { givenOf } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { givenOf, type LockedEvent } from '#src/voting-events/repository.ts';
+import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
+import { viewCandidate } from './candidate.ts';
 import { type createPositionBody, limitOf, type updatePositionBody } from './position.ts';
 import { settingIssues, settle } from './position-settings.ts';
 import {
@@ -29,7 +32,14 @@ import {
   type TopUpDeps,
   topUpIssues,
 } from './record-ballot-change.ts';
-import { countStanding, findPosition, insertPosition, updatePosition } from './repository.ts';
+import {
+  countStanding,
+  findPosition,
+  insertPosition,
+  isPaidFor,
+  takeStrayRoles,
+  updatePosition,
+} from './repository.ts';
 import type { Position } from './types.ts';
 
 type NewPosition = z.output<typeof createPositionBody>;
@@ -100,6 +110,12 @@ export const createPosition: CreatePart<Position, NewPosition, TopUpDeps> = asyn
   return position;
 };
 
+/** Takes the role from candidates who stand for no referendum any more: what is shown of them could not be sent back. */
+async function dropStrayRoles(tx: Transaction, deps: TopUpDeps, event: LockedEvent): Promise<void> {
+  const strayed = await takeStrayRoles(tx, event.id, event.lockedAt);
+  await publish(tx, deps, aboutOf(event), 'candidate.updated', strayed.map(viewCandidate));
+}
+
 /** The action in `LIFE` that decides when a field may change. Titles are ballot rules, because swapping two titles swaps two results. */
 const actionOf = (field: keyof Body): LifeAction => (field === 'description' ? 'change_words' : 'change_ballot_rules');
 
@@ -113,8 +129,11 @@ export const changePosition: ChangePart<Position, Body, TopUpDeps> = async (tx, 
   requireNoIssues(await positionBodyIssues(tx, deps, event, before, changed, NOTHING_FAULTY));
   const settings = settle(changed.votingMethod ?? before.votingMethod, changed, before);
   if (Object.keys(changed).length === 0) return before;
-  for (const name of Object.keys(changed) as (keyof Body)[]) await guardChange(tx, event, actionOf(name));
+  const actions = new Set((Object.keys(changed) as (keyof Body)[]).map(actionOf));
+  for (const action of actions) await guardChange(tx, event, action);
+  if (actions.has('change_ballot_rules') && (await isPaidFor(tx, eventId, [id]))) throw refuse('paid_registration');
   const after = await updatePosition(tx, eventId, id, { ...changed, ...settings, updatedAt: nowMs });
+  await dropStrayRoles(tx, deps, event);
   await renewBallotDefinition(tx, eventId, nowMs);
   await recordBallotChange(tx, deps, organizer, 'position.updated', id, differenceOf(before, after));
   return after;

@@ -4,6 +4,7 @@ import { queued } from '#src/http/answer.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { orNotFound } from '#src/platform/errors.ts';
+import { pick } from '#src/platform/pick.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { aboutOf } from '#src/voting-events/voting-event.ts';
@@ -20,6 +21,7 @@ import {
   leaveGroup,
   listPositions,
   removeDeleted,
+  takeStrayRoles,
   updateCandidate,
   updateGroup,
   updatePosition,
@@ -55,6 +57,13 @@ export function removeDeletedRowsJob(
 const hasNoPosition = ({ positionIds }: Candidate): boolean => positionIds.length === 0;
 const viewDeleted = ({ id, name }: { readonly id: string; readonly name: string }) => ({ id, name });
 
+/** What the audit trail says of a row that is deleted. */
+const AUDITED = {
+  positions: ['title', 'votingMethod', 'groupId'],
+  candidates: ['name', 'positionIds', 'groupId', 'status'],
+  groups: ['name'],
+} as const;
+
 /**
  * Queues the deletion of a position, candidate or group (202): this transaction marks the row, which hides it from every
  * reader; a job deletes the row within seconds. Candidates that stood for no other position are deleted too. Webhooks report
@@ -77,13 +86,17 @@ export async function queueDeletion(
   const depends =
     'status' in row ? isStanding(row.status) : kind === 'positions' || (await isGroupOfSomebody(tx, eventId, id));
   await guardChange(tx, event, depends ? 'change_ballot_rules' : 'change_names');
+  const gone: { candidates?: string[] } = {};
   if (kind === 'positions') {
     await updatePosition(tx, eventId, id, { deletedAt });
     const touched = await withdrawPosition(tx, eventId, id, deletedAt);
     const [along, left] = [touched.filter(hasNoPosition), touched.filter((candidate) => !hasNoPosition(candidate))];
+    const strayed = await takeStrayRoles(tx, eventId, deletedAt);
+    const changed = new Map([...left, ...strayed].map((candidate) => [candidate.id, candidate]));
+    gone.candidates = along.map(({ name }) => name);
     if (along.length > 0) await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'candidates', eventId });
     await publish(tx, deps, about, 'candidate.deleted', along.map(viewDeleted));
-    await publish(tx, deps, about, 'candidate.updated', left.map(viewCandidate));
+    await publish(tx, deps, about, 'candidate.updated', [...changed.values()].map(viewCandidate));
   } else if (kind === 'candidates') {
     await updateCandidate(tx, eventId, id, { deletedAt });
   } else {
@@ -97,7 +110,8 @@ export async function queueDeletion(
     kind === 'candidates' && 'name' in row
       ? ({ type: 'candidate.deleted', data: viewDeleted(row) } as const)
       : undefined;
-  await recordBallotChange(tx, deps, organizer, `${kind.slice(0, -1)}.deleted`, id, {}, told);
+  const before = { ...pick(row as Record<string, unknown>, AUDITED[kind]), ...gone };
+  await recordBallotChange(tx, deps, organizer, `${kind.slice(0, -1)}.deleted`, id, { before }, told);
   return queued(id);
 }
 

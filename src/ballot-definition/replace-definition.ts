@@ -20,8 +20,9 @@ import {
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { givenOf, updateEvent } from '#src/voting-events/repository.ts';
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
-import { settingsOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
-import { createCandidateBody } from './candidate.ts';
+import { aboutOf, settingsOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
+import { createCandidateBody, viewCandidate } from './candidate.ts';
 import { linkIssues } from './definition-links.ts';
 import type { Difference, EventDefinition } from './definition-schema.ts';
 import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
@@ -29,7 +30,7 @@ import { createGroupBody, nameKeyOf } from './group.ts';
 import { createPositionBody } from './position.ts';
 import { settingIssues, settle } from './position-settings.ts';
 import { CAPS, PREFIXES, requireTopUp, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
-import { isAnyCandidatePaidFor, isPaidFor, listParts } from './repository.ts';
+import { isAnyCandidatePaidFor, isPaidFor, listCandidates, listParts } from './repository.ts';
 import { createSponsorBody } from './sponsor.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
 
@@ -347,9 +348,38 @@ export async function replaceDefinition(
   const renewed = await renewBallotDefinition(tx, event.id, locked.lockedAt);
   const after = await readDefinition(tx, renewed);
   // A document without changes leaves no entry in the audit trail.
-  if ((await differencesOf(locked.id, before, after)).length > 0)
-    await recordDefinition(tx, deps, organizer, definition);
+  const changes = await differencesOf(locked.id, before, after);
+  const reshaped = changes.flatMap(({ kind, action, id, after: fields }) => {
+    const isReshaped = Object.keys(fields ?? {}).some((name) => name !== 'description');
+    return kind === 'position' && action === 'updated' && isReshaped ? [id] : [];
+  });
+  if (reshaped.length > 0 && (await isPaidFor(tx, locked.id, reshaped))) throw refuse('paid_registration');
+  if (changes.length > 0) await recordDefinition(tx, deps, organizer, definition);
+  await publishCandidates(tx, deps, renewed, before, changes);
   return { before, after };
+}
+
+/** Tells what a document did to the candidates, as if each was changed by itself. */
+async function publishCandidates(
+  tx: Transaction,
+  deps: TopUpDeps,
+  event: VotingEvent,
+  before: ReadDefinition,
+  changes: readonly Difference[],
+): Promise<void> {
+  const ofCandidates = changes.filter(({ kind }) => kind === 'candidate');
+  if (ofCandidates.length === 0) return;
+  const idsOf = (made: Difference['action']) =>
+    new Set(ofCandidates.flatMap(({ action, id }) => (action === made ? [id] : [])));
+  const gone = idsOf('deleted');
+  const named = before.candidates.flatMap(({ id, name }) => (gone.has(id) ? [{ id, name }] : []));
+  await publish(tx, deps, aboutOf(event), 'candidate.deleted', named);
+  const candidates = await listCandidates(tx, event.id);
+  for (const action of ['created', 'updated'] as const) {
+    const ids = idsOf(action);
+    const told = candidates.filter(({ id }) => ids.has(id)).map(viewCandidate);
+    await publish(tx, deps, aboutOf(event), `candidate.${action}`, told);
+  }
 }
 
 /** Creates an event from a document (completions 10.6). @throws ApiError 422; 409 `code_in_use`; 422 `plan_limit` */

@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNull, sql, type Table } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNotNull, isNull, sql, type Table } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Pool } from 'pg';
 import type { z } from 'zod';
@@ -205,6 +205,24 @@ export async function updateCandidates(
     .update(candidates)
     .set(changes)
     .where(and(eq(candidates.votingEventId, eventId), inArray(candidates.id, [...ids])))
+    .returning();
+}
+
+/** Takes the role from the candidates who stand for no referendum, and so may not have one. @returns them afterwards */
+export async function takeStrayRoles(tx: Transaction, eventId: string, nowMs: number): Promise<Candidate[]> {
+  const referendum = sql`SELECT FROM positions p WHERE p.voting_event_id = ${eventId} AND p.id = ANY (${candidates.positionIds})
+    AND p.voting_method = 'referendum' AND p.deleted_at IS NULL`;
+  return tx
+    .update(candidates)
+    .set({ referendumRole: null, updatedAt: nowMs })
+    .where(
+      and(
+        eq(candidates.votingEventId, eventId),
+        isNull(candidates.deletedAt),
+        isNotNull(candidates.referendumRole),
+        sql`NOT EXISTS (${referendum})`,
+      ),
+    )
     .returning();
 }
 

@@ -125,7 +125,7 @@ export const updateEventBody = z
       .enum(['open', 'closed', 'rehearsal', 'draft', 'scheduled'])
       .optional()
       .describe(
-        '`open` and `closed` open and close the event, or end a rehearsal and close its round; `rehearsal` begins one, or its next round; `draft` and `scheduled` end it. Any other only as it is.',
+        '`open` and `closed` open and close the event, or end a rehearsal and close its round; `rehearsal` begins one, or its next round, where no other field is sent back as it is; `draft` and `scheduled` end it. Any other only as it is.',
       ),
   })
   .refine(hasField, 'must change at least one field');

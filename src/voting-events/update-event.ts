@@ -85,7 +85,14 @@ export async function updateVotingEvent(
   // Printed invitations contain the event's code: only the owner may change the code, not an invited account.
   if (changed.code !== undefined && organizer.role !== 'owner')
     throw refuse('owner_changes_code', { required: 'owner', granted: organizer.role });
-  const ends = endsRehearsal(before, nowMs, changed, body.status);
+  // A program that sends back what it read, with one field changed, does not ask for the next round.
+  const isSentBack = Object.keys(definedOnly(columns)).length > Object.keys(changed).length;
+  const ends = endsRehearsal(
+    before,
+    nowMs,
+    changed,
+    isSentBack && body.status === 'rehearsal' ? undefined : body.status,
+  );
   // The checks below need the event after the wipe of its rehearsal. A refusal rolls the wipe back too.
   const from = ends ? await endRehearsal(tx, deps, before) : before;
   await guardColumns(tx, from, changed);
@@ -181,7 +188,9 @@ function endsRehearsal(before: VotingEvent, nowMs: number, changed: Columns, wan
 }
 
 /** Accepts `draft` and `scheduled` only if sent back unchanged, or to end a rehearsal. */
-function statusIssues(before: VotingEvent, nowMs: number, { status }: EventFields): Issue[] {
+function statusIssues(before: VotingEvent, nowMs: number, { status, startsAt }: EventFields): Issue[] {
+  if (status === 'rehearsal' && startsAt != null && startsAt <= nowMs)
+    return [{ field: 'startsAt', message: 'must be later than now, or null: a start that has come ends a rehearsal' }];
   if (status === undefined || status === 'open' || status === 'closed' || status === 'rehearsal') return [];
   return status === shownStatusAt(before, nowMs) || before.rehearsalSince !== null
     ? []

@@ -12,7 +12,7 @@ import {
   countEndpointsLocked,
   findDelivery,
   insertEndpoint,
-  isOfDeletedVoter,
+  isOfDeletedPerson,
   lockEndpoint,
   sendAgain,
   updateEndpoint,
@@ -148,10 +148,10 @@ export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: stri
   return deliveryId;
 }
 
-/** @throws ApiError 404, also for a message about a voter who was deleted since: it holds what was erased (completions 3, rule 2) */
+/** @throws ApiError 404, also for a message about a voter or candidate who was deleted since: it holds what was erased (completions 3, rule 2) */
 export async function requireDelivery(executor: Executor, id: string, deliveryId: string): Promise<void> {
   const delivery = orNotFound(await findDelivery(executor, id, deliveryId));
-  if (await isOfDeletedVoter(executor, delivery)) throw notFound();
+  if (await isOfDeletedPerson(executor, delivery)) throw notFound();
 }
 
 /** Queues a delivery again, whatever its status; the message keeps its ID. @throws ApiError 404; 409 `endpoint_disabled` */

@@ -72,7 +72,7 @@ export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpo
   router.on(
     ...operation('retryWebhookDelivery', 'POST /webhook-endpoints/:id/deliveries/:deliveryId/retry', {
       summary: 'Send a delivery again, whatever became of it',
-      description: 'Not found, too, where the message describes a voter who was deleted since.',
+      description: 'Not found, too, where the message describes a voter or candidate who was deleted since.',
       scope: 'write',
       answers: answersQueued('The message is on its way again.'),
       refusals: ['endpoint_disabled'],

@@ -92,6 +92,54 @@ test('a file that is sent again with IDs of its own changes nothing, and its vot
   expect((await of({ id }).show(`/voters/${voter}`)).groupId).toBe(south.id);
 });
 
+test('a file can be sent back after a position stopped being a referendum, or was deleted', async () => {
+  const id = await make();
+  const { positions } = await read(id);
+  const move = positions.find(({ votingMethod }: { votingMethod: string }) => votingMethod === 'referendum');
+  await of({ id }).change(`/positions/${move.id}`, { votingMethod: 'plurality', rules: null });
+  const shown = await read(id);
+  expect(shown.candidates.map(({ referendumRole }: { referendumRole: string }) => referendumRole)).toEqual([
+    null,
+    null,
+    null,
+  ]);
+  expect(await put(id, shown)).toEqual(shown);
+  const other = await make();
+  const [chair, question] = (await read(other)).positions;
+  const [, yes] = (await read(other)).candidates;
+  await of({ id: other }).change(`/candidates/${yes.id}`, { positionIds: [chair.id, question.id] });
+  demand(await of({ id: other }).delete(`/positions/${question.id}`), 202);
+  expect(await put(other, await read(other))).toEqual(await read(other));
+});
+
+test('webhooks and the audit trail tell what a file and a deletion did to the ballot', async () => {
+  const types = ['candidate.created', 'candidate.updated', 'candidate.deleted'];
+  const endpoint = await account.make('/webhook-endpoints', { url: 'https://hooks.example/', eventTypes: types });
+  const id = await make();
+  const [ada] = (await read(id)).candidates;
+  const told = async () => {
+    const rows = await service.query(
+      'SELECT event_type, body FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY event_type',
+      [endpoint.id],
+    );
+    return rows.map(({ event_type, body }) => [event_type, JSON.parse(body).data.name]);
+  };
+  const [, yes, no] = FILE.candidates;
+  const bea = { id: 'bea', name: 'Bea', positionIds: ['chair'] };
+  await put(id, { ...FILE, candidates: [bea, yes, { ...no, description: 'Go' }] });
+  expect(await told()).toEqual([
+    ['candidate.created', 'Bea'],
+    ['candidate.deleted', ada.name],
+    ['candidate.updated', 'No'],
+  ]);
+  const [chair] = (await read(id)).positions;
+  demand(await of({ id }).delete(`/positions/${chair.id}`), 202);
+  const trail = await of({ id }).show('/audit');
+  expect(trail.find(({ action }: { action: string }) => action === 'position.deleted').before).toEqual({
+    ...{ title: 'Chair', votingMethod: 'ranked_choice', groupId: null, candidates: ['Bea'] },
+  });
+});
+
 test('numbers of candidates are given to rows that stay, and are free again once a row of a draft is gone', async () => {
   const id = await make();
   const numbers = () =>

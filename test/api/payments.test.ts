@@ -284,7 +284,7 @@ test.each(PROVIDERS)(
   },
 );
 
-test('a position stays in the draft whose file leaves it out, while a candidate pays to stand for it', async () => {
+test('a position stays as it is, and in the draft whose file leaves it out, while a candidate pays to stand for it', async () => {
   const settings = { candidate: { selfRegistration: true }, startsAt: Date.now() + 3_600_000 };
   const price = { payToRegisterCandidate: PRICE.provider_a };
   const event = await createPaidEvent(service, 'provider_a', { ...settings, payments: price }, undefined, false);
@@ -293,9 +293,16 @@ test('a position stays in the draft whose file leaves it out, while a candidate 
   await event.change({ startsAt: null });
   const at = `/voting-events/${event.id}/definition`;
   const file = await event.account.show(at);
-  const answer = await event.account.put(at, { ...file, positions: [], candidates: [] });
-  expect(refusalOf(answer)).toEqual([409, 'event_has_ballots']);
+  const [position] = file.positions;
+  const refused = [
+    await event.account.put(at, { ...file, positions: [], candidates: [] }),
+    await event.account.put(at, { ...file, positions: [{ ...position, seats: 2 }] }),
+    await event.account.patch(`/voting-events/${event.id}/positions/${position.id}`, { title: 'Another' }),
+  ];
+  for (const answer of refused) expect(refusalOf(answer)).toEqual([409, 'event_has_ballots']);
   expect(await event.account.show(at)).toEqual(file);
+  const words = { ...file, positions: [{ ...position, description: 'What it is about' }] };
+  expect((await event.account.put(at, words)).status).toBe(200);
 });
 
 describe.each(PROVIDERS)('credits through %s', (provider) => {

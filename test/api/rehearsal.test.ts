@@ -6,7 +6,7 @@ import { dropSetBack } from '#src/ballot-log/set-back.ts';
 import { reportWords } from '#src/results/report/report-words.ts';
 import { publishTimedEvents, renewReadinessJob } from '#src/voting-events/publish-status.ts';
 import { allJobs, sealDeps } from '#src/work.ts';
-import { demand, refusalOf } from '#test/harness/answers.ts';
+import { demand, fieldOf, refusalOf } from '#test/harness/answers.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import {
   finishEvent,
@@ -427,6 +427,28 @@ describe('the rehearsal of an election', () => {
     expect(refusalOf(await of(event).patch('', { status: 'rehearsal' }))).toEqual([409, 'was_open']);
     const empty = await account.event({}, [], false);
     expect(refusalOf(await of(empty).patch('', { status: 'rehearsal' }))).toEqual([409, 'not_ready']);
+    // It opened the real event.
+    const late = await of(await create({})).patch('', { status: 'rehearsal', startsAt: Date.now() - 1 });
+    expect(fieldOf(late)).toEqual([422, 'startsAt']);
+  });
+
+  test('keeps its closed round where what is shown is sent back, and begins the next one where it is asked for', async () => {
+    const event = await create({});
+    await of(event).change('', { status: 'rehearsal' });
+    await of(event).change('', { status: 'closed' });
+    const { title, type, status, startsAt, results, rehearsal } = await of(event).show('');
+    expect([status, rehearsal]).toEqual(['rehearsal', { round: 1, closed: true, ballots: 0 }]);
+    const shown = {
+      title,
+      description: 'At last',
+      type,
+      status,
+      startsAt,
+      results: { visibility: results.visibility },
+    };
+    expect((await of(event).change('', shown)).rehearsal).toEqual(rehearsal);
+    const next = await of(event).change('', { status: 'rehearsal', description: null });
+    expect(next.rehearsal).toEqual({ round: 2, closed: false, ballots: 0 });
   });
 
   test('is wiped by no one but its end: a real log stays whatever is written to the event', async () => {

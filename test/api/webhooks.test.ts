@@ -236,17 +236,23 @@ describe('a message', () => {
     expect(unknown.status).toBe(404);
   });
 
-  test('is not sent again where it describes a voter who was deleted since', async () => {
-    const { account, receiver, id, path } = await listen(['voter.created', 'voter.updated', 'voter.deleted']);
+  test('is not sent again where it describes a voter or candidate who was deleted since', async () => {
+    const types = ['voter.created', 'voter.updated', 'voter.deleted', 'candidate.created'];
+    const { account, receiver, id, path } = await listen(types);
     const event = await account.event({ type: 'election' });
     const own = account.of(event);
+    const positionIds = [event.positions[0]?.id];
+    const candidates = [];
+    for (const name of ['Gone', 'Stays'])
+      candidates.push(await own.make('/candidates', { name, email: `${name}@erased.example`, positionIds }));
+    demand(await own.delete(`/candidates/${candidates[0].id}`), 202);
     const [gone, stays] = await own.make('/voters/batch', {
       voters: ['gone', 'stays'].map((name) => ({ name, email: `${name}@erased.example` })),
     });
     await own.change(`/voters/${gone.id}`, { name: 'Renamed' });
     await finishEvent(service, event.id);
     demand(await own.delete(`/voters/${gone.id}`), 202);
-    await until(receiver, 4);
+    await until(receiver, 6 + event.positions.flatMap((position) => position.candidates).length);
     const sent = await deliveries(account, id, '');
     const again = async (type: string, voter: string) => {
       const message = receiver.received
@@ -257,7 +263,10 @@ describe('a message', () => {
     };
     expect([await again('voter.created', gone.id), await again('voter.updated', gone.id)]).toEqual([404, 404]);
     expect([await again('voter.created', stays.id), await again('voter.deleted', gone.id)]).toEqual([202, 202]);
-    await until(receiver, 6);
+    const ofCandidates = candidates.map((candidate) => again('candidate.created', candidate.id));
+    expect(await Promise.all(ofCandidates)).toEqual([404, 202]);
+    await service.query('UPDATE voting_events SET deleted_at = 1 WHERE id = $1', [event.id]);
+    expect(await again('candidate.created', candidates[1].id)).toBe(404);
   });
 
   test('can be asked for as a test', async () => {
