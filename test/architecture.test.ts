@@ -63,10 +63,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 578,
   mail: 557,
   accounts: 930,
-  webhooks: 2408,
-  'voting-events': 5011,
-  'ballot-definition': 3683,
-  voters: 5408,
+  webhooks: 2412,
+  'voting-events': 5020,
+  'ballot-definition': 3774,
+  voters: 5404,
   payments: 4012,
   credits: 686,
   ballots: 3121,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_376;
+const LINES_OF_ALL = 64_476;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -99,6 +99,14 @@ describe('a poll', () => {
     },
   );
 
+  test('takes the lowest and the highest mark of a scale, and none beyond', async () => {
+    const settings = { scoreMin: -2, scoreMax: 3 };
+    const event = await account.event({}, [{ votingMethod: 'score', candidates: NAMES, settings }]);
+    const mark = async (value: number) => fieldOf(await cast(event, [vote(event, 0, 0, { value })]));
+    for (const value of [-2, 0, 3]) expect(await mark(value)).toEqual([201, undefined]);
+    for (const value of [-3, 4]) expect(await mark(value)).toEqual([422, 'votes[0].value']);
+  });
+
   test('confirms the same code twice with the same answer, before and after the ballot moved into the box', async () => {
     const event = await account.event({}, EVERY_METHOD.slice(0, 1));
     const code = await castCode(event, [vote(event, 0, 0)]);

@@ -9,7 +9,9 @@ import {
   inclusionProof,
   nodesOfConsistency,
   nodesOfInclusion,
+  nodesOfPrefix,
   type ReadHash,
+  rootOfPrefix,
 } from '#src/ballot-log/merkle-tree.ts';
 import { nodesOfRoot, rootOfSize, verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { naiveLeaf, naiveRoot, someLeaves } from './naive-tree.ts';
@@ -57,6 +59,11 @@ describe('the root', () => {
       const next = leaves[size];
       if (next !== undefined) frontier.append(hashLeaf(next));
     }
+  });
+
+  test('of the first leaves of a longer tree is that of a tree of these leaves, read from the nodes that were announced', () => {
+    for (let size = 1; size <= LARGEST; size += 1)
+      expect(Buffer.from(rootOfPrefix(size, readOnly(nodesOfPrefix(size), LARGEST))).equals(rootAt(size))).toBe(true);
   });
 
   test('of no leaves is the hash of nothing', () => {
