@@ -6,7 +6,7 @@ import type { Issue } from '#src/platform/errors.ts';
 import type { VotingEvent } from './voting-event.ts';
 
 /** A time in words, in the time zone of the event, which the text names. */
-function eventDate({ timeZone }: Pick<VotingEvent, 'timeZone'>, language: Language, atMs: number): string {
+export function eventDate({ timeZone }: Pick<VotingEvent, 'timeZone'>, language: Language, atMs: number): string {
   return new Intl.DateTimeFormat(language, {
     weekday: 'long',
     day: 'numeric',

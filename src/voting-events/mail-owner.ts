@@ -4,7 +4,9 @@ import { takeMailOrWait } from '#src/accounts/take-mail.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, type Job, type JobRun, type Queued } from '#src/jobs/queue.ts';
+import { mailWords } from '#src/mail/mail-words.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
+import { eventDate } from './event-mail.ts';
 import { type Lifecycle, statusAt } from './lifecycle.ts';
 import { findEventById } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
@@ -35,7 +37,7 @@ interface OwnerMail {
   readonly lines: readonly string[];
 }
 
-/** Mails the owner, at the contact address of the account or else of the event. @param job which mails, and its payload */
+/** Mails the owner in the language of the event, at the contact address of the account or else of the event. @param job which mails, and its payload */
 async function mailOwner<Payload extends { readonly eventId: string }>(
   deps: OwnerMailDeps,
   run: JobRun,
@@ -48,11 +50,12 @@ async function mailOwner<Payload extends { readonly eventId: string }>(
   const account = await findAccount(deps.db, event.accountId);
   const to = account?.contactEmail ?? event.contactEmail;
   if (to === null || !(await takeMailOrWait(deps, run, event, to, job))) return;
-  await deliverMail(deps, run, { to, subject: mail.subject, text: ['Hello,', '', ...mail.lines, ''].join('\n') });
+  await deliverMail(deps, run, {
+    to,
+    subject: mail.subject,
+    text: [mailWords(event.language).hello(null), '', ...mail.lines, ''].join('\n'),
+  });
 }
-
-const dateOf = ({ timeZone }: VotingEvent, atMs: number): string =>
-  `${new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'short', timeZone }).format(atMs)} (${timeZone})`;
 
 export function mailClosingJob(deps: OwnerMailDeps): Job<Closing> {
   const work = (closing: Closing, run: JobRun) =>
@@ -62,15 +65,21 @@ export function mailClosingJob(deps: OwnerMailDeps): Job<Closing> {
   return defineJob({ ...MAIL_CLOSING, work });
 }
 
-const closingMail = (event: VotingEvent, endsAt: number): OwnerMail => ({
-  subject: `"${event.title}" is about to close`,
-  lines: [
-    `the voting event "${event.title}" (${event.code}) closes on ${dateOf(event, endsAt)}.`,
-    'Ballots that are cast until then can be confirmed for 15 minutes more.',
-    '',
-    `A later end is set with PATCH /voting-events/${event.code} and "endsAt", as long as it takes ballots.`,
-  ],
-});
+const callOf = ({ code }: VotingEvent): string => `PATCH /voting-events/${code}`;
+
+function closingMail(event: VotingEvent, endsAt: number): OwnerMail {
+  const { title, code, language } = event;
+  const { closing: words } = mailWords(language);
+  return {
+    subject: words.subject(title),
+    lines: [
+      words.intro(title, code, eventDate(event, language, endsAt)),
+      words.confirmable,
+      '',
+      words.later(callOf(event)),
+    ],
+  };
+}
 
 export const mailNotOpenedJob = (deps: OwnerMailDeps): Job<z.output<typeof notOpened>> =>
   defineJob({
@@ -81,13 +90,17 @@ export const mailNotOpenedJob = (deps: OwnerMailDeps): Job<z.output<typeof notOp
       ),
   });
 
-const notOpenedMail = (event: VotingEvent, missedStartAt: number): OwnerMail => ({
-  subject: `"${event.title}" did not open`,
-  lines: [
-    `the voting event "${event.title}" (${event.code}) was to open on ${dateOf(event, missedStartAt)}, and was not ready. It is a draft again.`,
-    ...(event.missing.length === 0 ? [] : ['', 'Still missing:']),
-    ...event.missing.map(({ title, message }) => `- ${title === null ? '' : `${title}: `}${message}`),
-    '',
-    `It opens with PATCH /voting-events/${event.code} and "status": "open", or with a new "startsAt", and not by itself.`,
-  ],
-});
+function notOpenedMail(event: VotingEvent, missedStartAt: number): OwnerMail {
+  const { title, code, language, missing } = event;
+  const { notOpened: words } = mailWords(language);
+  return {
+    subject: words.subject(title),
+    lines: [
+      words.intro(title, code, eventDate(event, language, missedStartAt)),
+      ...(missing.length === 0 ? [] : ['', words.missing]),
+      ...missing.map((part) => `- ${part.title === null ? '' : `${part.title}: `}${part.message}`),
+      '',
+      words.opens(callOf(event)),
+    ],
+  };
+}

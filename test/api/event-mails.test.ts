@@ -154,4 +154,9 @@ test('every other mail of an event is in its language, too', async () => {
   const { id } = await of(event).make('/voters', { name: 'Old', email: 'old@other.example' });
   await of(event).change(`/voters/${id}`, { email: 'new@other.example' });
   expect((await mailTo('old@other.example')).subject).toMatch(/^Ihre Adresse/);
+  const late = await account.event({ language: 'de', contactEmail: 'late@other.example' }, [], false);
+  await of(late).change('', { startsAt: Date.now() - 1 });
+  expect((await mailTo('late@other.example')).subject).toMatch(/wurde nicht eröffnet$/);
+  await account.event({ language: 'fr', contactEmail: 'closing@other.example', endsAt: Date.now() + 3_600_000 });
+  expect((await mailTo('closing@other.example')).subject).toMatch(/va bientôt se terminer$/);
 });

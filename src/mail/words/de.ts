@@ -60,6 +60,19 @@ export const de: MailWords = {
     warning:
       'Wenn Sie das nicht veranlasst haben, wenden Sie sich jetzt an die Veranstalter: Wer die neue Adresse liest, kann an Ihrer Stelle abstimmen.',
   },
+  closing: {
+    subject: (title) => `„${title}“ endet bald`,
+    intro: (title, code, date) => `die Abstimmung „${title}“ (${code}) endet am ${date}.`,
+    confirmable: 'Stimmen, die bis dahin abgegeben werden, können noch 15 Minuten lang bestätigt werden.',
+    later: (call) => `Ein späteres Ende setzen Sie mit ${call} und „endsAt“, solange Stimmen angenommen werden.`,
+  },
+  notOpened: {
+    subject: (title) => `„${title}“ wurde nicht eröffnet`,
+    intro: (title, code, date) =>
+      `die Abstimmung „${title}“ (${code}) sollte am ${date} beginnen und war nicht bereit. Sie ist wieder ein Entwurf.`,
+    missing: 'Es fehlt noch:',
+    opens: (call) => `Sie beginnt mit ${call} und „status“: „open“ oder mit einem neuen „startsAt“, nicht von selbst.`,
+  },
   invite: {
     subject: (title) => `Sie sind zu „${title}“ eingeladen`,
     viewer: (title) =>

@@ -61,6 +61,19 @@ export const en = {
     warning:
       'If you did not ask for that, turn to the organizers now: whoever reads the new address can vote in your place.',
   },
+  closing: {
+    subject: (title: string) => `"${title}" is about to close`,
+    intro: (title: string, code: string, date: string) => `the voting event "${title}" (${code}) closes on ${date}.`,
+    confirmable: 'Ballots that are cast until then can be confirmed for 15 minutes more.',
+    later: (call: string) => `A later end is set with ${call} and "endsAt", as long as it takes ballots.`,
+  },
+  notOpened: {
+    subject: (title: string) => `"${title}" did not open`,
+    intro: (title: string, code: string, date: string) =>
+      `the voting event "${title}" (${code}) was to open on ${date}, and was not ready. It is a draft again.`,
+    missing: 'Still missing:',
+    opens: (call: string) => `It opens with ${call} and "status": "open", or with a new "startsAt", and not by itself.`,
+  },
   invite: {
     subject: (title: string) => `You are invited to "${title}"`,
     viewer: (title: string) =>

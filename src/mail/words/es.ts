@@ -58,6 +58,19 @@ export const es: MailWords = {
     warning:
       'Si no lo ha pedido usted, póngase ahora en contacto con los organizadores: quien lea la nueva dirección puede votar en su lugar.',
   },
+  closing: {
+    subject: (title) => `«${title}» está a punto de cerrarse`,
+    intro: (title, code, date) => `la votación «${title}» (${code}) se cierra el ${date}.`,
+    confirmable: 'Los votos emitidos hasta entonces pueden confirmarse durante 15 minutos más.',
+    later: (call) => `Un cierre posterior se fija con ${call} y «endsAt», mientras la votación admita votos.`,
+  },
+  notOpened: {
+    subject: (title) => `«${title}» no se ha abierto`,
+    intro: (title, code, date) =>
+      `la votación «${title}» (${code}) debía abrirse el ${date} y no estaba lista. Vuelve a ser un borrador.`,
+    missing: 'Todavía falta:',
+    opens: (call) => `Se abre con ${call} y «status»: «open», o con un nuevo «startsAt», y no por sí sola.`,
+  },
   invite: {
     subject: (title) => `Le invitan a «${title}»`,
     viewer: (title) =>

@@ -58,6 +58,20 @@ export const fr: MailWords = {
     warning:
       'Si vous ne l’avez pas demandé, adressez-vous tout de suite aux organisateurs : qui lit la nouvelle adresse peut voter à votre place.',
   },
+  closing: {
+    subject: (title) => `« ${title} » va bientôt se terminer`,
+    intro: (title, code, date) => `le scrutin « ${title} » (${code}) se termine le ${date}.`,
+    confirmable: 'Les votes exprimés d’ici là peuvent encore être confirmés pendant 15 minutes.',
+    later: (call) => `Une fin plus tardive se fixe avec ${call} et « endsAt », tant que le scrutin accepte des votes.`,
+  },
+  notOpened: {
+    subject: (title) => `« ${title} » ne s’est pas ouvert`,
+    intro: (title, code, date) =>
+      `le scrutin « ${title} » (${code}) devait s’ouvrir le ${date} et n’était pas prêt. Il est de nouveau un brouillon.`,
+    missing: 'Il manque encore :',
+    opens: (call) =>
+      `Il s’ouvre avec ${call} et « status » : « open », ou avec un nouveau « startsAt », et non de lui-même.`,
+  },
   invite: {
     subject: (title) => `Vous êtes invité à « ${title} »`,
     viewer: (title) =>
