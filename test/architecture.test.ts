@@ -63,7 +63,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 578,
   mail: 610,
   accounts: 930,
-  webhooks: 2412,
+  webhooks: 2410,
   'voting-events': 5033,
   'ballot-definition': 3774,
   voters: 5404,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_542;
+const LINES_OF_ALL = 64_540;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -359,7 +359,7 @@ export async function replaceDefinition(
   return { before, after };
 }
 
-/** Tells what a document did to the candidates, as if each was changed by itself. */
+/** Publishes the candidates that a document has created, updated or deleted. */
 async function publishCandidates(
   tx: Transaction,
   deps: TopUpDeps,

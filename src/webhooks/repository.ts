@@ -165,17 +165,15 @@ export async function sendAgain(tx: Transaction, endpointId: string, id: string)
 
 const personMessage = z.object({ votingEventId: z.string(), data: z.object({ id: z.string() }) });
 
-const LIVING = {
-  voter: sql`FROM voters p WHERE p.erased_at IS NULL`,
-  candidate: sql`FROM candidates p WHERE true`,
-} as const;
-
 /** Whether a message describes a voter or candidate who is deleted by now, by themselves or with their event. */
 export async function isOfDeletedPerson(executor: Executor, { eventType, body }: WebhookDelivery): Promise<boolean> {
   const [kind, fact] = eventType.split('.');
   if ((kind !== 'voter' && kind !== 'candidate') || fact === 'deleted') return false;
   const { votingEventId, data } = personMessage.parse(JSON.parse(body));
-  const living = sql`SELECT ${LIVING[kind]} AND p.voting_event_id = ${votingEventId} AND p.id = ${data.id} AND p.deleted_at IS NULL`;
+  const living =
+    kind === 'voter'
+      ? sql`SELECT FROM voters WHERE voting_event_id = ${votingEventId} AND id = ${data.id} AND deleted_at IS NULL AND erased_at IS NULL`
+      : sql`SELECT FROM candidates WHERE voting_event_id = ${votingEventId} AND id = ${data.id} AND deleted_at IS NULL`;
   const event = sql`SELECT FROM voting_events e WHERE e.id = ${votingEventId} AND e.deleted_at IS NULL`;
   return isTrue(executor, sql`SELECT NOT (EXISTS (${living}) AND EXISTS (${event}))`);
 }

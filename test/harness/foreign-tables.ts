@@ -113,6 +113,6 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   ],
   webhooks: [
     { tables: ['accounts'], reason: 'the contact address of the owner of a failing endpoint' },
-    { tables: ['voters'], reason: 'a message about a voter who is deleted by now is not sent again' },
+    { tables: ['candidates', 'voters'], reason: 'a message about somebody who is deleted by now is not sent again' },
   ],
 };

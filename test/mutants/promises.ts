@@ -427,7 +427,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       'api/webhooks.test.ts',
       'is not sent again where',
       'a message about a deleted voter is sent again',
-      '  if (await isOfDeletedVoter(executor, delivery)) throw notFound();\n',
+      '  if (await isOfDeletedPerson(executor, delivery)) throw notFound();\n',
       '',
     ],
   ],
