@@ -16,7 +16,7 @@ export class RecentMap<Value> {
   #older = new Map<string, Entry<Value>>();
 
   /**
-   * @param max weight of all entries at most, but for one of them; the newest half of it is always kept
+   * @param max weight of all entries at most, but for two of them; the newest half of it is always kept
    * @param weigh the weight of a value when it is set, 1 by default; set a value that has grown again
    */
   constructor(max: number, weigh: (value: Value) => number = () => 1) {
@@ -34,13 +34,17 @@ export class RecentMap<Value> {
 
   set(key: string, value: Value): void {
     this.#older.delete(key);
+    this.#youngerWeight -= this.#younger.get(key)?.weight ?? 0;
+    // Without this entry: one that is set again and again, and weighs half of all, would push out the others.
+    if (this.#youngerWeight >= this.#half) {
+      this.#younger.delete(key);
+      this.#older = this.#younger;
+      this.#younger = new Map();
+      this.#youngerWeight = 0;
+    }
     const weight = this.#weigh(value);
-    this.#youngerWeight += weight - (this.#younger.get(key)?.weight ?? 0);
     this.#younger.set(key, { value, weight });
-    if (this.#youngerWeight < this.#half) return;
-    this.#older = this.#younger;
-    this.#younger = new Map();
-    this.#youngerWeight = 0;
+    this.#youngerWeight += weight;
   }
 
   delete(key: string): void {

@@ -14,12 +14,21 @@ test('a map keeps the newest half of what it may hold, and never more than the w
 
 test('entries that weigh more push more out, however few they are', () => {
   const map = new RecentMap<number>(100, (weight) => weight);
-  for (const [key, weight] of Object.entries({ a: 20, b: 20, c: 20, d: 20, e: 20, f: 20 })) map.set(key, weight);
-  expect(keysOf(map)).toEqual(['d', 'e', 'f']);
-  map.set('heavy', 1_000);
-  expect(keysOf(map)).toEqual(['heavy']);
-  map.set('g', 60);
-  expect(keysOf(map)).toEqual(['g']);
+  for (const [key, weight] of Object.entries({ a: 20, b: 20, c: 20, d: 20, e: 20, f: 20, g: 20 })) map.set(key, weight);
+  expect(keysOf(map)).toEqual(['d', 'e', 'f', 'g']);
+  for (const [key, weight] of Object.entries({ heavy: 1_000, h: 20, i: 20 })) map.set(key, weight);
+  expect(keysOf(map)).toEqual(['g', 'h', 'heavy', 'i']);
+});
+
+test('an entry that weighs more than half of all, and is set again and again, pushes out no other that is asked for', () => {
+  const map = new RecentMap<number>(100, (weight) => weight);
+  for (let turn = 0; turn < 10; turn += 1) {
+    for (const key of ['one', 'two']) {
+      if (turn > 0) expect(map.get(key)).toBe(10);
+      map.set(key, 10);
+      map.set('heavy', 60);
+    }
+  }
 });
 
 test('an entry that is set again, or deleted, weighs once or nothing', () => {
