@@ -108,17 +108,17 @@ export const takeMailOnce = async (
 
 /**
  * As `takeMailOnce`, for a mail that must not be lost: its job comes again once the limit allows the mail.
- * @param again the job of the mail, and its payload
+ * @param again the job of the mail, its payload, and the key under which it was enqueued: the job that runs is then not tried again
  */
 export async function takeMailOrWait<Payload>(
   deps: TakeDeps,
   run: Pick<JobRun, 'attempt'>,
   event: MailedEvent,
   to: string,
-  again: readonly [Queued<Payload>, Payload],
+  [job, payload, key]: readonly [Queued<Payload>, Payload, string],
 ): Promise<boolean> {
   const limit = await findMailLimit(deps, run, event, to);
-  if (limit !== undefined) await enqueue(deps.db, ...again, { runAtMs: limit.until + SECOND_MS });
+  if (limit !== undefined) await enqueue(deps.db, job, payload, { runAtMs: limit.until + SECOND_MS, key });
   return limit === undefined;
 }
 

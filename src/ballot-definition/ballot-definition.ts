@@ -128,6 +128,7 @@ function bytesOf(definition: BallotDefinition): number {
     bytes += 1_000;
     for (const value of Object.values(part)) if (typeof value === 'string') bytes += 4 * value.length;
   }
+  for (const { quadraticTopUp } of positions) bytes += 4 * JSON.stringify(quadraticTopUp ?? '').length;
   return bytes;
 }
 

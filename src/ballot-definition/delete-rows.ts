@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Database, Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { queued } from '#src/http/answer.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
@@ -7,11 +8,13 @@ import { orNotFound } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { countRollChanges } from '#src/voting-events/repository.ts';
 import { aboutOf } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { viewCandidate } from './candidate.ts';
 import { type BallotChangeDeps, isStanding, recordBallotChange } from './record-ballot-change.ts';
 import {
+  countVotersIn,
   findCandidate,
   findGroup,
   findPosition,
@@ -72,7 +75,7 @@ const AUDITED = {
  */
 export async function queueDeletion(
   tx: Transaction,
-  deps: BallotChangeDeps,
+  deps: BallotChangeDeps & Pick<Deps, 'secrets'>,
   organizer: Organizer,
   kind: DeletedPart,
   id: string,
@@ -101,6 +104,8 @@ export async function queueDeletion(
     await updateCandidate(tx, eventId, id, { deletedAt });
   } else {
     await updateGroup(tx, eventId, id, { deletedAt, nameKey: null });
+    // Here, and not in the job that changes the voters: it may run after the close, which commits to this number.
+    await countRollChanges(tx, deps.secrets, event, { roll: await countVotersIn(tx, eventId, id) });
     const touched = await leaveGroup(tx, eventId, id, deletedAt);
     await publish(tx, deps, about, 'candidate.updated', touched.map(viewCandidate));
   }

@@ -340,23 +340,36 @@ export async function replaceDefinition(
   if (statusAt(locked, locked.lockedAt) !== 'draft') throw refuse('not_a_draft');
   await guardChange(tx, locked, 'change_ballot_rules');
   const before = await readDefinition(tx, locked);
-  const event = await updateVotingEvent(tx, deps, organizer, withDefaults(definition.event)).catch(
+  // Referendums get their options below: those of the document, not those that it replaces.
+  const withoutOptions = { ...deps, giveOptions: async () => undefined };
+  const event = await updateVotingEvent(tx, withoutOptions, organizer, withDefaults(definition.event)).catch(
     inDocument(definition),
   );
   await applyDefinition(tx, deps, organizer, event, definition);
+  const applied = await differencesOf(locked.id, before, await readDefinition(tx, event));
   if (event.startsAt !== null) await deps.giveOptions(tx, { ...organizer, event });
   const renewed = await renewBallotDefinition(tx, event.id, locked.lockedAt);
   const after = await readDefinition(tx, renewed);
   // A document without changes leaves no entry in the audit trail.
-  const changes = await differencesOf(locked.id, before, after);
-  const reshaped = changes.flatMap(({ kind, action, id, after: fields }) => {
-    const isReshaped = Object.keys(fields ?? {}).some((name) => name !== 'description');
-    return kind === 'position' && action === 'updated' && isReshaped ? [id] : [];
-  });
-  if (reshaped.length > 0 && (await isPaidFor(tx, locked.id, reshaped))) throw refuse('paid_registration');
-  if (changes.length > 0) await recordDefinition(tx, deps, organizer, definition);
-  await publishCandidates(tx, deps, renewed, before, changes);
+  await requireUnpaid(tx, locked.id, applied);
+  if ((await differencesOf(locked.id, before, after)).length > 0)
+    await recordDefinition(tx, deps, organizer, definition);
+  await publishCandidates(tx, deps, renewed, before, applied);
   return { before, after };
+}
+
+/** @throws ApiError 409 if a document changes what a payer of a registration pays for: a position, or where the candidate stands */
+async function requireUnpaid(tx: Transaction, eventId: string, changes: readonly Difference[]): Promise<void> {
+  const idsOf = (kind: Difference['kind'], matters: (field: string) => boolean): string[] =>
+    changes.flatMap(({ id, after, ...change }) =>
+      change.kind === kind && change.action === 'updated' && Object.keys(after ?? {}).some(matters) ? [id] : [],
+    );
+  const positionIds = idsOf('position', (field) => field !== 'description');
+  const candidateIds = idsOf('candidate', (field) => field === 'positionIds');
+  const isPaid =
+    (positionIds.length > 0 && (await isPaidFor(tx, eventId, positionIds))) ||
+    (candidateIds.length > 0 && (await isAnyCandidatePaidFor(tx, eventId, candidateIds)));
+  if (isPaid) throw refuse('paid_registration');
 }
 
 /** Publishes the candidates that a document has created, updated or deleted. */

@@ -2,7 +2,15 @@ import { and, asc, eq, inArray, isNotNull, isNull, sql, type Table } from 'drizz
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Pool } from 'pg';
 import type { z } from 'zod';
-import { type Executor, firstOf, isTrue, runNamed, type Transaction, valuesOf } from '#src/database/client.ts';
+import {
+  type Executor,
+  firstOf,
+  isTrue,
+  readNumber,
+  runNamed,
+  type Transaction,
+  valuesOf,
+} from '#src/database/client.ts';
 import { rowOfJson } from '#src/database/columns.ts';
 import { holdsText } from '#src/database/search.ts';
 import { paperOf } from '#src/voting-events/lifecycle.ts';
@@ -296,11 +304,16 @@ export async function deleteSponsor(tx: Transaction, eventId: string, id: string
 export function isPaidFor(tx: Transaction, eventId: string, partIds: readonly string[]): Promise<boolean> {
   const ids = sql`${sql.param([...partIds])}::text[]`;
   const paid = sql`SELECT EXISTS (SELECT 1 FROM payment_attempts a
-    WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND (a.request -> 'positionIds' ?| ${ids}
+    WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration'
+      AND a.refunded_at IS NULL AND a.reversed_at IS NULL AND (a.request -> 'positionIds' ?| ${ids}
       AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled')
       OR a.request ->> 'groupId' = ANY (${ids}) AND a.status IN ('created', 'pending', 'succeeded')))`;
   return isTrue(tx, paid);
 }
+
+/** Voters of a group, by the figures of the roll. */
+export const countVotersIn = (tx: Transaction, eventId: string, groupId: string): Promise<number> =>
+  readNumber(tx, sql`SELECT sum(heads) FROM roll_figures WHERE voting_event_id = ${eventId} AND group_id = ${groupId}`);
 
 export function isGroupOfSomebody(tx: Transaction, eventId: string, id: string): Promise<boolean> {
   const found = sql`

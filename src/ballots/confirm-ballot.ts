@@ -20,8 +20,9 @@ import { isCastFor, isGenuine, type TaggedVoter, taggedVoter, tagOfParticipation
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
+import { worldChanged } from '#src/voting-events/guard-change.ts';
 import { CONFIRM_GRACE_MS, endsOf, isFinalAt, notOpen, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
-import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
+import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type ConfirmationView, confirmationView, confirmBody, type LogReceipts } from './ballot.ts';

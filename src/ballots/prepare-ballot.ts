@@ -20,8 +20,8 @@ import {
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { tagOfIdentity } from '#src/voters/voter-tag.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
+import { worldChanged } from '#src/voting-events/guard-change.ts';
 import { isFinalAt, notOpen, paperOf, statusAt } from '#src/voting-events/lifecycle.ts';
-import { worldChanged } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { CastBody } from './ballot.ts';
 import { type PackedPosition, packEntries } from './ballot-encoding.ts';

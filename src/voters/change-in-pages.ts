@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { listKeptGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { countRollChanges, lockEvent } from '#src/voting-events/repository.ts';
+import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { listTagged, storeStandings } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
@@ -22,7 +22,7 @@ async function changePage(
   standing: Standing,
   after: string,
   isMeant: (row: TaggedVoter) => boolean = () => true,
-): Promise<{ readonly last: string | undefined; readonly changed: number }> {
+): Promise<string | undefined> {
   const voters = await listTagged(tx, event.id, sql`v.id > ${after} AND ${which}`, PAGE);
   const changes = voters
     .filter((row) => isGenuine(secrets, row) && isMeant(row))
@@ -36,7 +36,7 @@ async function changePage(
     })),
   );
   await noteChanges(tx, secrets, event, changes);
-  return { last: voters.length < PAGE ? undefined : voters.at(-1)?.id, changed: changes.length };
+  return voters.length < PAGE ? undefined : voters.at(-1)?.id;
 }
 
 /** Changes all matching voters in one transaction. Call with the event locked. @param isMeant a condition that SQL cannot check */
@@ -49,7 +49,7 @@ export async function changeInPages(
   isMeant?: (row: TaggedVoter) => boolean,
 ): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; )
-    after = (await changePage(tx, secrets, event, which, standing, after, isMeant)).last;
+    after = await changePage(tx, secrets, event, which, standing, after, isMeant);
 }
 
 /** Clears the group of voters whose group was deleted, one transaction per page; at last that of rows which the service did not write. */
@@ -61,9 +61,7 @@ export async function leaveDeletedGroups(db: Database, secrets: Secrets, eventId
       if (event === undefined) return undefined;
       const present = sql.param(await listKeptGroupIds(tx, eventId));
       const isGone = sql`v.group_id IS NOT NULL AND v.group_id <> ALL (${present}::text[])`;
-      const { last, changed } = await changePage(tx, secrets, event, isGone, { groupId: null }, from);
-      await countRollChanges(tx, secrets, event, { roll: changed });
-      return last;
+      return changePage(tx, secrets, event, isGone, { groupId: null }, from);
     });
   }
   const kept = sql.param(await listKeptGroupIds(db, eventId));

@@ -158,6 +158,10 @@ const oldAddressPlace = (eventId: string, voterId: string): SealedPlace => ({
   row: `${eventId}/${voterId}`,
 });
 
+/** The key of the job of a warning. Only the last of many warnings to an address waits: together they would use up the voter’s mails. */
+const warningKey = (secrets: Secrets, voterId: string, address: string): string =>
+  `old_address:${secrets.mac('identity', JSON.stringify(['warning', voterId, emailKey(address)])).toString('hex')}`;
+
 /** Warns the old address that the voter's keys no longer go there: only its owner can notice a wrongful change. */
 async function mailOldAddress(
   tx: Transaction,
@@ -167,7 +171,8 @@ async function mailOldAddress(
   address: string,
 ): Promise<void> {
   const sealedAddress = secrets.seal(address, oldAddressPlace(eventId, voterId));
-  await enqueue(tx, MAIL_OLD_ADDRESS, { eventId, voterId, sealedAddress });
+  const key = warningKey(secrets, voterId, address);
+  await enqueue(tx, MAIL_OLD_ADDRESS, { eventId, voterId, sealedAddress }, { key });
 }
 
 export const mailOldAddressJob = (deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>): Job<z.output<typeof payload>> =>
@@ -177,8 +182,12 @@ export const mailOldAddressJob = (deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>)
       const event = await findEventById(deps.db, eventId);
       if (event === undefined) return;
       const to = deps.secrets.open(sealedAddress, oldAddressPlace(eventId, voterId)).toString('utf8');
-      if (!(await takeMailOrWait(deps, run, event, to, [MAIL_OLD_ADDRESS, { eventId, voterId, sealedAddress }])))
-        return;
+      const voter = await findVoter(deps.db, eventId, voterId);
+      // The warning waited, and keys go to this address again, or to none.
+      if (voter === undefined || (voter.email !== null && emailKey(voter.email) === emailKey(to))) return;
+      const key = warningKey(deps.secrets, voterId, to);
+      const again = [MAIL_OLD_ADDRESS, { eventId, voterId, sealedAddress }, key] as const;
+      if (!(await takeMailOrWait(deps, run, event, to, again))) return;
       const mail = eventMail(event, to, ({ hello, addressChanged }) => ({
         subject: addressChanged.subject(event.title),
         parts: [hello(null), addressChanged.intro(event.title), addressChanged.warning],

@@ -6,17 +6,27 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import type { RefusalCase } from '#src/http/refusals.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { type Issue, orNotFound, validationError } from '#src/platform/errors.ts';
+import { ApiError, type Issue, orNotFound, validationError } from '#src/platform/errors.ts';
 import type { Organizer } from './access.ts';
-import { type LifeAction, requirePhase, wasOpened } from './lifecycle.ts';
+import { isRehearsalOver, type LifeAction, requirePhase, wasOpened } from './lifecycle.ts';
 import { type MissingPart, missingForOpening, type OpeningFacts } from './opening.ts';
 import { hasBallots, keepOpening, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
 import { votingEvents } from './tables.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-/** Locks the event before a change. @throws ApiError `not_found` when it was deleted meanwhile */
-export const lockForChange = async (tx: Transaction, eventId: string): Promise<LockedEvent> =>
-  orNotFound(await lockEvent(tx, eventId));
+export const worldChanged = (): ApiError =>
+  new ApiError('internal', 'The voting event was changed meanwhile. Retry.', undefined, 1);
+
+/**
+ * Locks the event before a change.
+ * @throws ApiError `not_found` when it was deleted meanwhile; 500 with `Retry-After` in the moments after its start in which its rehearsal is
+ *   not wiped yet: what was stored at the start decides whether the event opens
+ */
+export async function lockForChange(tx: Transaction, eventId: string): Promise<LockedEvent> {
+  const event = orNotFound(await lockEvent(tx, eventId));
+  if (isRehearsalOver(event, event.lockedAt)) throw worldChanged();
+  return event;
+}
 
 /** Refuses an action that the phase of a locked event does not allow. @throws ApiError 409 with the reason of `LIFE` */
 export async function guardChange(tx: Transaction, event: LockedEvent, action: LifeAction): Promise<void> {

@@ -20,6 +20,10 @@ const mails = { maxAttempts: MAIL_ATTEMPTS, group: 'mails' } as const;
 export const MAIL_CLOSING = { ...mails, name: 'mail_event_closing', payload: closing } as const;
 export const MAIL_NOT_OPENED = { ...mails, name: 'mail_event_not_opened', payload: notOpened } as const;
 
+/** The key of the job of a mail to the owner: of two mails of a kind about an event, only the later one waits. */
+export const ownerMailKey = ({ name }: { readonly name: string }, { eventId }: { readonly eventId: string }): string =>
+  `${name}:${eventId}`;
+
 /** The status of an event as if no rehearsal ran, because a rehearsal does not change when the event closes. */
 export const realStatusAt = (event: Omit<Lifecycle, 'rehearsalSince'>, nowMs: number) =>
   statusAt({ ...event, rehearsalSince: null }, nowMs);
@@ -49,7 +53,7 @@ async function mailOwner<Payload extends { readonly eventId: string }>(
   if (event === undefined || mail === undefined) return;
   const account = await findAccount(deps.db, event.accountId);
   const to = account?.contactEmail ?? event.contactEmail;
-  if (to === null || !(await takeMailOrWait(deps, run, event, to, job))) return;
+  if (to === null || !(await takeMailOrWait(deps, run, event, to, [...job, ownerMailKey(...job)]))) return;
   await deliverMail(deps, run, {
     to,
     subject: mail.subject,

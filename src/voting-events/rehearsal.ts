@@ -3,9 +3,9 @@ import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
-import { ApiError, orNotFound, validationError } from '#src/platform/errors.ts';
+import { orNotFound, validationError } from '#src/platform/errors.ts';
 import { reopeningIssue } from './change-fields.ts';
-import { guardChange, lockForChange } from './guard-change.ts';
+import { guardChange, worldChanged } from './guard-change.ts';
 import { isRehearsalOver } from './lifecycle.ts';
 import { missingForOpening, type OpeningFacts } from './opening.ts';
 import {
@@ -14,6 +14,7 @@ import {
   hasLog,
   holdEvent,
   type LockedEvent,
+  lockEvent,
   lockRehearsedPayments,
   type NewEventRow,
   readOpening,
@@ -35,9 +36,6 @@ export function requireSameWorld(read: World, now: World): void {
 
 /** How long work of the real vote waits before it looks again whether its event is still rehearsed: its keys would die with the rehearsal. */
 export const REHEARSED_MS = MINUTE_MS;
-
-export const worldChanged = (): ApiError =>
-  new ApiError('internal', 'The voting event was changed meanwhile. Retry.', undefined, 1);
 
 /** Locks an event (shared). @throws ApiError 404 if it is gone, 500 `internal` with `Retry-After` if a rehearsal began or ended since */
 export async function holdWorld(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<VotingEvent> {
@@ -73,7 +71,7 @@ export async function beginRehearsal(
 /** Locks an event for a change that may end its rehearsal, whose payments it locks first. @throws ApiError `not_found` */
 export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<LockedEvent> {
   if (read.rehearsalSince !== null) await lockRehearsedPayments(tx, read.id);
-  return lockForChange(tx, read.id);
+  return orNotFound(await lockEvent(tx, read.id));
 }
 
 /** The event as the real vote sees it: under its own key, during a rehearsal, too. */

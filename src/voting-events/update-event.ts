@@ -184,13 +184,17 @@ function endsRehearsal(before: VotingEvent, nowMs: number, changed: Columns, wan
   // After a closed round, `rehearsal` begins the next round.
   const isNext = wanted === 'rehearsal' && before.closedAt !== null;
   const isWanted = isNext || wanted === 'open' || wanted === 'draft' || wanted === 'scheduled';
-  return isWanted || isRehearsalOver({ ...before, ...definedOnly(changed) }, nowMs);
+  const after = { ...before, ...definedOnly(changed) };
+  return isWanted || isRehearsalOver(before, nowMs) || isRehearsalOver(after, nowMs);
 }
 
 /** Accepts `draft` and `scheduled` only if sent back unchanged, or to end a rehearsal. */
 function statusIssues(before: VotingEvent, nowMs: number, { status, startsAt }: EventFields): Issue[] {
-  if (status === 'rehearsal' && startsAt != null && startsAt <= nowMs)
-    return [{ field: 'startsAt', message: 'must be later than now, or null: a start that has come ends a rehearsal' }];
+  const isPast = startsAt != null && startsAt !== before.startsAt && startsAt <= nowMs;
+  const rehearses =
+    status === 'rehearsal' || (before.rehearsalSince !== null && (status === 'draft' || status === 'scheduled'));
+  if (isPast && rehearses)
+    return [{ field: 'startsAt', message: 'must be later than now, or null: a start that has come opens the event' }];
   if (status === undefined || status === 'open' || status === 'closed' || status === 'rehearsal') return [];
   return status === shownStatusAt(before, nowMs) || before.rehearsalSince !== null
     ? []

@@ -132,6 +132,16 @@ test('webhooks and the audit trail tell what a file and a deletion did to the ba
     ['candidate.deleted', ada.name],
     ['candidate.updated', 'No'],
   ]);
+  // Options that the start gives to a referendum without candidates are told once each.
+  await service.query('DELETE FROM webhook_deliveries WHERE endpoint_id = $1', [endpoint.id]);
+  const startsAt = Date.now() + 3_600_000;
+  await put(id, { ...FILE, event: { ...FILE.event, startsAt }, candidates: [bea] });
+  expect(
+    (await told())
+      .filter(([type]) => type === 'candidate.created')
+      .map(([, name]) => name)
+      .toSorted(),
+  ).toEqual([...['Enthaltung', 'Ja', 'Nein']]);
   const [chair] = (await read(id)).positions;
   demand(await of({ id }).delete(`/positions/${chair.id}`), 202);
   const trail = await of({ id }).show('/audit');

@@ -428,19 +428,6 @@ describe('the life of an event', () => {
     expect(await read(base)).toMatchObject({ status: 'open', missing: null });
   });
 
-  test('counts each voter whose group is deleted as a change of its roll', async () => {
-    const event = await account.event({ type: 'election' }, [THREE]);
-    const base = `/voting-events/${event.id}`;
-    const { id: groupId } = await account.make(`${base}/groups`, { name: 'South' });
-    const voters = [1, 2, 3].map((n) => ({ name: `V${n}`, email: `v${n}${event.id}@club.example`, groupId }));
-    await account.make(`${base}/voters/batch`, { voters });
-    demand(await account.delete(`${base}/groups/${groupId}`), 202);
-    const groups = async () =>
-      (await account.show(`${base}/voters`)).map((voter: { groupId: string }) => voter.groupId);
-    await untilTrue(async () => (await groups()).every((group: string | null) => group === null));
-    expect((await account.show(`${base}/results`)).stats.rollChanges).toBe(3);
-  });
-
   test('that was not ready at its start is a draft again, and opens by the organizer’s word or a new start alone', async () => {
     for (const cure of [{ status: 'open' }, { startsAt: Date.now() - 1 }]) {
       const event = await account.event({}, [{ ...THREE, candidates: [] }], false);

@@ -164,7 +164,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
     const ref = { votingEventId: event.id, id: paymentAttemptId };
     const { db } = service.deps;
     const other = { againAfterMs: 0, leaseMs: 60_000 };
-    expect(await takeAsking(db, ref, other)).toBe(true);
+    expect(await takeAsking(db, ref, other)).toMatchObject(ref);
     // The first process gives up after this caller has seen it asking, and before the caller reads the attempt again.
     const pool = db.$client;
     const query = pool.query.bind(pool);

@@ -280,6 +280,13 @@ test.each(PROVIDERS)(
     });
     const again = await register({ paymentAttemptId: attempt });
     expect([again.status, again.body]).toEqual([200, { data: second }]);
+    const { id: elsewhere } = await event.account.make(`/voting-events/${event.id}/positions`, {
+      ...{ title: 'Elsewhere', votingMethod: 'plurality' },
+    });
+    const moved = await event.account.patch(`/voting-events/${event.id}/candidates/${second.id}`, {
+      positionIds: [elsewhere],
+    });
+    expect(refusalOf(moved)).toEqual([409, 'event_has_ballots']);
     demand(await event.account.delete(`${groups}/${groupId}`), 202);
   },
 );
@@ -303,6 +310,8 @@ test('a position stays as it is, and in the draft whose file leaves it out, whil
   expect(await event.account.show(at)).toEqual(file);
   const words = { ...file, positions: [{ ...position, description: 'What it is about' }] };
   expect((await event.account.put(at, words)).status).toBe(200);
+  await service.query('UPDATE payment_attempts SET refunded_at = 1 WHERE voting_event_id = $1', [event.id]);
+  await event.account.change(`/voting-events/${event.id}/positions/${position.id}`, { title: 'Another' });
 });
 
 describe.each(PROVIDERS)('credits through %s', (provider) => {

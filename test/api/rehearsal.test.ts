@@ -222,17 +222,49 @@ describe('the rehearsal of an election', () => {
     });
   });
 
-  test('ends at its start, and the event does not open where its last candidate goes before the rehearsal is wiped', async () => {
-    const event = await create({ startsAt: Date.now() + 3_600_000 });
-    await of(event).change('', { status: 'rehearsal' });
-    await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
-    service.deps.events.forget(event.id);
-    for (const own of event.positions[0]?.candidates ?? []) demand(await of(event).delete(`/candidates/${own}`), 202);
-    await publishTimedEvents(service.deps);
-    expect(await of(event).show('')).toMatchObject({ status: 'draft', missing: [{ reason: 'no_candidate' }] });
-  });
+  test.for([true, false])(
+    'ends at its start, and what was stored then decides, not changes before the wipe: they are refused (ready then: %s)',
+    async (isReady) => {
+      const event = await create({ startsAt: Date.now() + 3_600_000 });
+      const [position] = event.positions;
+      await of(event).change('', { status: 'rehearsal' });
+      const candidates = position?.candidates ?? [];
+      if (!isReady) for (const own of candidates) demand(await of(event).delete(`/candidates/${own}`), 202);
+      await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
+      service.deps.events.forget(event.id);
+      const late = isReady
+        ? await of(event).delete(`/candidates/${candidates[0]}`)
+        : await of(event).post('/candidates', { name: 'Late', positionIds: [position?.id] });
+      expect([late.status, late.headers.get('retry-after')]).toEqual([500, '1']);
+      await publishTimedEvents(service.deps);
+      const { status, missedStartAt } = await of(event).show('');
+      expect([status, missedStartAt]).toEqual(isReady ? ['open', null] : ['draft', expect.any(Number)]);
+    },
+  );
 
-  test.for(['edit', 'voter', 'candidate'])(
+  test.for(['draft', 'scheduled', 'rehearsal'])(
+    'ends with no start that has come, where %s is asked for',
+    async (status) => {
+      const event = await create({});
+      await of(event).change('', { status: 'rehearsal' });
+      expect(fieldOf(await of(event).patch('', { status, startsAt: Date.now() - 1 }))).toEqual([422, 'startsAt']);
+      expect((await of(event).show('')).status).toBe('rehearsal');
+    },
+  );
+
+  test.for([null, 3_600_000])(
+    'is over once its start has come, also where the first edit gives it the start %s',
+    async (ahead) => {
+      const event = await create({ startsAt: Date.now() + 3_600_000 });
+      await of(event).change('', { status: 'rehearsal' });
+      await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
+      service.deps.events.forget(event.id);
+      const { rehearsal } = await of(event).change('', { startsAt: ahead === null ? null : Date.now() + ahead });
+      expect(rehearsal).toBeNull();
+    },
+  );
+
+  test.for(['edit', 'voter'])(
     'ends at its start, and the event, which was not ready then, is opened by no %s that comes before the wipe',
     async (change) => {
       const event = await create({ startsAt: Date.now() + 3_600_000 });
@@ -243,15 +275,12 @@ describe('the rehearsal of an election', () => {
       const { id: voter } = await of(event).make('/voters', inside);
       await of(event).make('/voters', { name: 'Out', email: address('out') });
       await of(event).change('', { status: 'rehearsal' });
-      if (change === 'candidate')
-        for (const own of position?.candidates ?? []) demand(await of(event).delete(`/candidates/${own}`), 202);
-      else demand(await of(event).delete(`/voters/${voter}`), 202);
+      demand(await of(event).delete(`/voters/${voter}`), 202);
       await renewReadiness(event);
       await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
       service.deps.events.forget(event.id);
       if (change === 'edit') await of(event).change('', { voter: { selfRegistration: true } });
-      else if (change === 'voter') await of(event).make('/voters', { ...inside, email: address('late') });
-      else await of(event).make('/candidates', { name: 'Late', positionIds: [position?.id] });
+      else await of(event).make('/voters', { ...inside, email: address('late') });
       await renewReadiness(event);
       await publishTimedEvents(service.deps);
       expect(await of(event).show('')).toMatchObject({ status: 'draft', startsAt: null });

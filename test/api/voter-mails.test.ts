@@ -365,6 +365,23 @@ describe('over the limit of an address goes out once the limit begins again', ()
     },
   };
 
+  test('one warning of many changes, and none where the address is in use again', async () => {
+    const [event, email] = [await create(), 'away@changes.example'];
+    const id = await addVoter(event, { email });
+    expect(await taken(5, email, account.id, event.id)).toBe(5);
+    for (const to of ['one', email, 'two', email, 'three'].map((name) => name.replace(/^\w+$/, '$&@changes.example')))
+      await of(event).change(`/voters/${id}`, { email: to });
+    await settled();
+    const waiting = `SELECT 1 FROM jobs WHERE name = 'mail_old_address' AND run_at > now_ms() AND payload ->> 'voterId' = $1`;
+    expect((await query(waiting, id)).length).toBe(1);
+    await of(event).change(`/voters/${id}`, { email });
+    await timePasses(HOUR_MS);
+    await query('UPDATE jobs SET run_at = run_at - $1::bigint', HOUR_MS);
+    await untilTrue(async () => (await query(waiting, id)).length === 0);
+    await settled();
+    expect(mailsTo(email)).toEqual([]);
+  });
+
   test.for(Object.keys(CAUSES))('%s', async (cause) => {
     const event = await account.event({ type: 'election' }, undefined, false);
     const email = `guest-${event.id}@mail.example`;
