@@ -53,7 +53,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2055,
+  platform: 2061,
   'payment-providers': 2016,
   database: 2251,
   'embedded-postgres': 850,
@@ -65,11 +65,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 930,
   webhooks: 2410,
   'voting-events': 5062,
-  'ballot-definition': 3806,
+  'ballot-definition': 3809,
   voters: 5411,
   payments: 4012,
-  credits: 686,
-  ballots: 3123,
+  credits: 688,
+  ballots: 3126,
   'ballot-log': 4555,
   'service-log': 627,
   tally: 2554,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_614;
+const LINES_OF_ALL = 64_628;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -16,6 +16,7 @@ import {
   uniqueIdsField,
 } from '#src/http/fields.ts';
 import type { PayerNeed } from '#src/payment-providers/provider.ts';
+import { makeOnceEach } from '#src/platform/make-once.ts';
 import { CANDIDATE_STATUSES, REFERENDUM_ROLES } from './types.ts';
 
 export const changeCandidatesBody = z.strictObject({
@@ -59,7 +60,7 @@ export const listCandidatesQuery = z.strictObject({
 });
 
 /** The body of a registration. It may contain checkout URLs, which are ignored if the event requires no payment. */
-export const registerCandidateBody = (embedded: boolean) =>
+export const registerCandidateBody = makeOnceEach((embedded: boolean) =>
   z.strictObject({
     returnUrl: returnUrlField(embedded).optional().describe('Where a payer comes back to.'),
     cancelUrl: returnUrlField(embedded).optional().describe('Where a payer goes who changes their mind.'),
@@ -68,15 +69,17 @@ export const registerCandidateBody = (embedded: boolean) =>
     email: emailField().optional(),
     groupId: idField().optional(),
     avatarUrl: httpsUrlField().optional(),
-  });
+  }),
+);
 
 /** The body of a paid registration. It also requires what the payment provider needs. */
-export const paidRegistrationBody = (embedded: boolean, needs: readonly PayerNeed[]) =>
+export const paidRegistrationBody = makeOnceEach((embedded: boolean, needs: readonly PayerNeed[]) =>
   z.strictObject({
     ...registerCandidateBody(embedded).shape,
     email: emailField(),
     ...(needs.includes('returnUrl') ? { returnUrl: returnUrlField(embedded) } : {}),
-  });
+  }),
+);
 
 export const CANDIDATE_EXAMPLE = {
   id: EXAMPLE.candidate,

@@ -5,6 +5,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { confirmationCodeField, emailField, idField, returnUrlField } from '#src/http/fields.ts';
 import type { PayerNeed } from '#src/payment-providers/provider.ts';
 import { providersThatNeed } from '#src/payment-providers/registered.ts';
+import { makeOnceEach } from '#src/platform/make-once.ts';
 import { castDetails, electionIdentity, pollIdentity } from '#src/voters/voter-identity.ts';
 import { MAX_ENTRIES } from '#src/voting-events/opening.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -28,8 +29,8 @@ const votes = z
   .describe('One entry for each candidate that is chosen.');
 
 export const castElectionBody = z.strictObject({ ...electionIdentity, ...castDetails, votes });
-/** Accepts checkout URLs, but ignores them if the poll asks for no payment. */
-export const castPollBody = (embedded: boolean) =>
+/** Accepts checkout URLs, but ignores them if the poll asks for no payment. Made once: zod compiles each schema at its first use. */
+export const castPollBody = makeOnceEach((embedded: boolean) =>
   z.strictObject({
     ...pollIdentity,
     ...castDetails,
@@ -38,15 +39,17 @@ export const castPollBody = (embedded: boolean) =>
       .optional()
       .describe(`Where a payer comes back to; needed to pay with ${providersThatNeed('returnUrl')}.`),
     cancelUrl: returnUrlField(embedded).optional().describe('Where a payer goes who changes their mind.'),
-  });
+  }),
+);
 
 /** The body for a paid poll: the fields that its payment provider needs are required (contract, "Cast body, poll"). */
-export const castPaidPollBody = (embedded: boolean, needs: readonly PayerNeed[]) =>
+export const castPaidPollBody = makeOnceEach((embedded: boolean, needs: readonly PayerNeed[]) =>
   z.strictObject({
     ...castPollBody(embedded).shape,
     ...(needs.includes('returnUrl') ? { returnUrl: returnUrlField(embedded) } : {}),
     ...(needs.includes('email') ? { email: emailField() } : {}),
-  });
+  }),
+);
 
 export type PaidCastBody = z.output<ReturnType<typeof castPollBody>>;
 

@@ -14,6 +14,7 @@ import {
 } from '#src/http/fields.ts';
 import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
 import type { PayerNeed } from '#src/payment-providers/provider.ts';
+import { makeOnceEach } from '#src/platform/make-once.ts';
 import { pick } from '#src/platform/pick.ts';
 import { visitorIdField, visitorKey } from '#src/voters/voter-identity.ts';
 import { creditBalances } from './tables.ts';
@@ -29,7 +30,7 @@ interface CheckoutRules {
 }
 
 /** The body of a first call (contract, "Quadratic credit checkout body"). */
-export const creditCheckoutBody = ({ embedded, needs }: CheckoutRules) =>
+export const creditCheckoutBody = makeOnceEach(({ embedded, needs }: CheckoutRules) =>
   z
     .strictObject({
       positionId: idField(),
@@ -52,7 +53,8 @@ export const creditCheckoutBody = ({ embedded, needs }: CheckoutRules) =>
       const [field, message] =
         credits === undefined ? ['credits', 'is required, or tierId'] : ['tierId', 'must not be sent with credits'];
       context.addIssue({ code: 'custom', path: [field], message });
-    }, BESIDE_FAULTY_FIELDS);
+    }, BESIDE_FAULTY_FIELDS),
+);
 
 export type CreditCheckout = z.output<ReturnType<typeof creditCheckoutBody>>;
 

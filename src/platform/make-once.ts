@@ -9,3 +9,9 @@ export function makeOnce<T>(make: () => Promise<T>): () => Promise<T> {
     return made;
   };
 }
+
+/** Makes a value for each list of arguments once, and keeps it. @param make takes few different arguments, which JSON tells apart */
+export function makeOnceEach<Of extends readonly unknown[], T>(make: (...of: Of) => T): (...of: Of) => T {
+  const made = new Map<string, T>();
+  return (...of) => made.getOrInsertComputed(JSON.stringify(of), () => make(...of));
+}
