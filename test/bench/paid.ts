@@ -98,6 +98,6 @@ export const paidVotes: BenchLine = async (bench) => {
     reference: 'the same votes without a price',
     unit: '/s',
     ...{ ours: seen[provider], theirs: seen.free, goal: { atLeast: 0.1 }, processor: meters[provider].micros() },
-    limit: `A paid vote is four requests of some 90 small statements, each in a transaction that survives a kill, and the sandbox shares the machine. ${meters[provider].describe()}`,
+    limit: `A paid vote is four requests of some 40 statements, each in a transaction that survives a kill, and the sandbox shares the machine. ${meters[provider].describe()}`,
   }));
 };
