@@ -133,7 +133,7 @@ export const changePosition: ChangePart<Position, Body, TopUpDeps> = async (tx, 
   for (const action of actions) await guardChange(tx, event, action);
   if (actions.has('change_ballot_rules') && (await isPaidFor(tx, eventId, [id]))) throw refuse('paid_registration');
   const after = await updatePosition(tx, eventId, id, { ...changed, ...settings, updatedAt: nowMs });
-  await dropStrayRoles(tx, deps, event);
+  if (changed.votingMethod !== undefined) await dropStrayRoles(tx, deps, event);
   await renewBallotDefinition(tx, eventId, nowMs);
   await recordBallotChange(tx, deps, organizer, 'position.updated', id, differenceOf(before, after));
   return after;

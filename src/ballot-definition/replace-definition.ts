@@ -340,21 +340,22 @@ export async function replaceDefinition(
   if (statusAt(locked, locked.lockedAt) !== 'draft') throw refuse('not_a_draft');
   await guardChange(tx, locked, 'change_ballot_rules');
   const before = await readDefinition(tx, locked);
-  // Referendums get their options below: those of the document, not those that it replaces.
+  // Without `giveOptions`, which runs below: it would add Yes, No and Abstain to referendums that the document replaces.
   const withoutOptions = { ...deps, giveOptions: async () => undefined };
   const event = await updateVotingEvent(tx, withoutOptions, organizer, withDefaults(definition.event)).catch(
     inDocument(definition),
   );
   await applyDefinition(tx, deps, organizer, event, definition);
-  const applied = await differencesOf(locked.id, before, await readDefinition(tx, event));
+  const applied = await readDefinition(tx, event);
+  const changes = await differencesOf(locked.id, before, applied);
+  await requireUnpaid(tx, locked.id, changes);
   if (event.startsAt !== null) await deps.giveOptions(tx, { ...organizer, event });
   const renewed = await renewBallotDefinition(tx, event.id, locked.lockedAt);
-  const after = await readDefinition(tx, renewed);
+  const after = event.startsAt === null ? applied : await readDefinition(tx, renewed);
+  const all = after === applied ? changes : await differencesOf(locked.id, before, after);
   // A document without changes leaves no entry in the audit trail.
-  await requireUnpaid(tx, locked.id, applied);
-  if ((await differencesOf(locked.id, before, after)).length > 0)
-    await recordDefinition(tx, deps, organizer, definition);
-  await publishCandidates(tx, deps, renewed, before, applied);
+  if (all.length > 0) await recordDefinition(tx, deps, organizer, definition);
+  await publishCandidates(tx, deps, renewed, before, changes);
   return { before, after };
 }
 

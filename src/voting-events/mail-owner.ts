@@ -41,7 +41,10 @@ interface OwnerMail {
   readonly lines: readonly string[];
 }
 
-/** Mails the owner in the language of the event, at the contact address of the account or else of the event. @param job which mails, and its payload */
+/**
+ * Mails the owner in the language of the event, at the contact address of the account or else of the event.
+ * @param job the job that mails, and its payload
+ */
 async function mailOwner<Payload extends { readonly eventId: string }>(
   deps: OwnerMailDeps,
   run: JobRun,

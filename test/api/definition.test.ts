@@ -132,7 +132,7 @@ test('webhooks and the audit trail tell what a file and a deletion did to the ba
     ['candidate.deleted', ada.name],
     ['candidate.updated', 'No'],
   ]);
-  // Options that the start gives to a referendum without candidates are told once each.
+  // A start date adds Yes, No and Abstain to a referendum without candidates: each is announced once.
   await service.query('DELETE FROM webhook_deliveries WHERE endpoint_id = $1', [endpoint.id]);
   const startsAt = Date.now() + 3_600_000;
   await put(id, { ...FILE, event: { ...FILE.event, startsAt }, candidates: [bea] });

@@ -14,8 +14,8 @@ import { patiently, type TestAccount, type TestAnswer } from '#test/harness/test
 import { useOwnServer } from '#test/harness/use.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 
-// The database server's next transaction ID, before and after a refused request, tells whether the request wrote anything. That takes a
-// server of its own: on a shared one, other tests write, too.
+// PostgreSQL gives an ID only to a transaction that writes. If the server's next ID is the same before and after a refused request,
+// the request wrote nothing. Other tests would use up IDs, so this one has a server of its own.
 const { service } = await usePaidService({ worker: false, databaseUrl: await useOwnServer('fuzz') });
 const { met } = service;
 const account = await service.account();
