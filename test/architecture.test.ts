@@ -64,8 +64,8 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 610,
   accounts: 930,
   webhooks: 2410,
-  'voting-events': 5062,
-  'ballot-definition': 3809,
+  'voting-events': 5065,
+  'ballot-definition': 3825,
   voters: 5411,
   payments: 4012,
   credits: 688,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_628;
+const LINES_OF_ALL = 64_647;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -19,7 +19,8 @@ import {
   differenceView,
   replaceDefinitionQuery,
 } from './definition-schema.ts';
-import { compareDefinition, createFromDefinition, readDefinition, replaceDefinition } from './replace-definition.ts';
+import { readDefinition } from './read-definition.ts';
+import { compareDefinition, createFromDefinition, replaceDefinition } from './replace-definition.ts';
 
 const DESCRIPTION =
   'Rows name each other by the IDs of the document. Takes bodies of up to 32 MiB and 250,000 values. A linked payment business is no part of it: prices are taken where the event has one that takes them.';

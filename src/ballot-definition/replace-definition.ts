@@ -1,13 +1,13 @@
 import { and, eq, getTableColumns, isNull, notInArray, sql } from 'drizzle-orm';
-import { changeBy, differenceOf, recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { planLimit } from '#src/accounts/plans.ts';
-import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { ApiError, type Issue, validationError } from '#src/platform/errors.ts';
 import { Pauses } from '#src/platform/loop-turns.ts';
-import { namesOf, pick } from '#src/platform/pick.ts';
+import { namesOf } from '#src/platform/pick.ts';
 import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
 import { createEvent, type EventDeps, withDefaults } from '#src/voting-events/create-event.ts';
 import {
@@ -20,80 +20,18 @@ import {
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { givenOf, updateEvent } from '#src/voting-events/repository.ts';
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
-import { aboutOf, settingsOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
-import { createCandidateBody, viewCandidate } from './candidate.ts';
+import { viewCandidate } from './candidate.ts';
 import { linkIssues } from './definition-links.ts';
 import type { Difference, EventDefinition } from './definition-schema.ts';
 import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
-import { createGroupBody, nameKeyOf } from './group.ts';
-import { createPositionBody } from './position.ts';
+import { nameKeyOf } from './group.ts';
 import { settingIssues, settle } from './position-settings.ts';
+import { differencesOf, type ReadDefinition, readDefinition } from './read-definition.ts';
 import { CAPS, PREFIXES, requireTopUp, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
 import { isAnyCandidatePaidFor, isPaidFor, listCandidates, listParts } from './repository.ts';
-import { createSponsorBody } from './sponsor.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
-
-/** Reduces rows to their IDs and the fields that a body can set. */
-function fieldsOf(
-  rows: readonly { readonly id: string }[],
-  body: { readonly shape: object },
-): { readonly id: string; readonly [field: string]: unknown }[] {
-  const settable = new Set(Object.keys(body.shape));
-  return rows.map((row) => ({
-    ...Object.fromEntries(Object.entries(row).filter(([name]) => settable.has(name))),
-    id: row.id,
-  }));
-}
-
-/** The document of an event. In a rehearsal, that of the event which its end leaves: who registered in it goes with it. */
-export async function readDefinition(executor: Executor, event: VotingEvent) {
-  const { voter, candidate, ballot, log, payments } = settingsOf(event);
-  const { groups, positions, candidates, sponsors } = await listParts(executor, event.id);
-  return {
-    version: 1 as const,
-    event: {
-      ...pick(event, ['code', 'title', 'description', 'type', 'startsAt', 'endsAt', 'timeZone']),
-      ...{ voter, candidate, ballot, log, payments },
-      results: { visibility: event.rehearsalVisibility ?? event.resultsVisibility },
-      ...pick(event, ['votingPageUrl', 'contactEmail', 'language', 'logoUrl']),
-    },
-    groups: fieldsOf(groups, createGroupBody),
-    positions: fieldsOf(positions, createPositionBody),
-    candidates: fieldsOf(
-      candidates.filter(({ rehearsal }) => !rehearsal),
-      createCandidateBody,
-    ),
-    sponsors: fieldsOf(sponsors, createSponsorBody),
-  };
-}
-type ReadDefinition = Awaited<ReturnType<typeof readDefinition>>;
-
-const KINDS = { groups: 'group', positions: 'position', candidates: 'candidate', sponsors: 'sponsor' } as const;
-
-/** All differences between two definitions of one event, which can have megabytes: yields to other requests between rows. */
-async function differencesOf(eventId: string, before: ReadDefinition, after: ReadDefinition): Promise<Difference[]> {
-  const pauses = new Pauses();
-  const settings = differenceOf(before.event, after.event);
-  const changes: Difference[] =
-    Object.keys(settings.after).length === 0 ? [] : [{ kind: 'event', action: 'updated', id: eventId, ...settings }];
-  for (const [name, kind] of Object.entries(KINDS) as [keyof typeof KINDS, (typeof KINDS)[keyof typeof KINDS]][]) {
-    const [old, own] = [
-      new Map(before[name].map((row) => [row.id, row])),
-      new Map(after[name].map((row) => [row.id, row])),
-    ];
-    for (const [id, row] of old) {
-      const other = own.get(id);
-      if (other === undefined) changes.push({ kind, action: 'deleted', id, before: { ...row }, after: null });
-      else if (JSON.stringify(row) !== JSON.stringify(other))
-        changes.push({ kind, action: 'updated', id, ...differenceOf(row, other) });
-      await pauses.take();
-    }
-    for (const [id, row] of own)
-      if (!old.has(id)) changes.push({ kind, action: 'created', id, before: null, after: { ...row } });
-  }
-  return changes;
-}
 
 type Kind = keyof typeof CAPS;
 const CAPPED = namesOf(CAPS);
@@ -447,6 +385,6 @@ async function recordDefinition(
   organizer: Organizer,
   definition: EventDefinition,
 ): Promise<void> {
-  const after = Object.fromEntries(namesOf(KINDS).map((kind) => [kind, definition[kind].length]));
+  const after = Object.fromEntries(CAPPED.map((kind) => [kind, definition[kind].length]));
   await recordChange(tx, deps, changeBy(organizer, 'voting_event.defined', organizer.event.id, { after }));
 }
