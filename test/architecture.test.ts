@@ -60,13 +60,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   http: 4160,
   server: 1013,
   reference: 2767,
-  jobs: 578,
+  jobs: 589,
   mail: 610,
-  accounts: 930,
+  accounts: 932,
   webhooks: 2410,
-  'voting-events': 5065,
+  'voting-events': 5042,
   'ballot-definition': 3825,
-  voters: 5411,
+  voters: 5395,
   payments: 4012,
   credits: 688,
   ballots: 3126,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_647;
+const LINES_OF_ALL = 64_621;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

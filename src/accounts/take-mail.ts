@@ -1,12 +1,13 @@
 import { sql } from 'drizzle-orm';
-import type { Database, Executor } from '#src/database/client.ts';
+import type { Database } from '#src/database/client.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import type { Deps } from '#src/deps.ts';
-import { enqueue, type JobRun, type Queued } from '#src/jobs/queue.ts';
+import { GivenUp, type JobRun, PutOff } from '#src/jobs/queue.ts';
 import { DAY_MS, HOUR_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { PlanName } from './plans.ts';
+import { findAccount } from './repository.ts';
 
 /** Mails per account and day, by plan (completions 10.2). */
 export const MAILS_A_DAY: Readonly<Record<PlanName, number>> = { free: 500, pro: 200_000, enterprise: 20_000_000 };
@@ -60,33 +61,39 @@ function quotasOf(
   ];
 }
 
-/** Counts a mail against a limit. @returns the end of the window (Unix ms) if the limit is used up; otherwise undefined */
-async function takeOne(executor: Executor, { name, windowMs, max }: Quota): Promise<number | undefined> {
-  const { rows } = await executor.execute(sql`
-    INSERT INTO mail_quotas AS q (name, window_ms, began_at, mails) VALUES (${name}, ${windowMs}, now_ms(), 1)
-    ON CONFLICT (name, window_ms) DO UPDATE SET
-      mails = CASE WHEN q.began_at > now_ms() - ${windowMs}::bigint THEN q.mails + 1 ELSE 1 END,
-      began_at = CASE WHEN q.began_at > now_ms() - ${windowMs}::bigint THEN q.began_at ELSE now_ms() END
-      WHERE q.mails < ${max} OR q.began_at <= now_ms() - ${windowMs}::bigint
-    RETURNING mails`);
-  if (rows.length === 1) return undefined;
-  const { rows: used } = await executor.execute<{ until: string }>(
-    sql`SELECT began_at + ${windowMs}::bigint AS until FROM mail_quotas WHERE name = ${name} AND window_ms = ${windowMs}`,
-  );
-  return Number(used[0]?.until ?? 0);
-}
-
-/** Counts a mail against its limits in turn; returns the first exhausted limit, if any. The counts stay if the mail is not sent. */
+/**
+ * Counts a mail against all its limits, or against none where one is exhausted. The counts stay if the mail is not sent.
+ * @returns the limit that allows the mail last, that of the plan before all others; undefined if the mail may be sent
+ */
 export async function takeMail(db: Database, secrets: Secrets, mail: CountedMail): Promise<MailLimit | undefined> {
-  const { rows } = await db.execute<{ plan: PlanName }>(sql`SELECT plan FROM accounts WHERE id = ${mail.accountId}`);
-  const plan = rows[0]?.plan;
-  if (plan === undefined) return { until: 0, isOfPlan: false };
-  const [ofPlan, ...others] = quotasOf(secrets, mail, plan);
-  for (const quota of [ofPlan, ...others]) {
-    const until = quota === undefined ? undefined : await takeOne(db, quota);
-    if (until !== undefined) return { until, isOfPlan: quota === ofPlan };
+  const account = await findAccount(db, mail.accountId);
+  if (account === undefined) throw new GivenUp('the account is gone');
+  const quotas = quotasOf(secrets, mail, account.plan);
+  const column = (name: keyof Quota) => sql.param(quotas.map((quota) => quota[name]));
+  for (;;) {
+    const { rows } = await db.execute<{ taken: string; until: string | null; is_of_plan: boolean | null }>(sql`
+      WITH asked AS (
+        SELECT * FROM unnest(${column('name')}::bytea[], ${column('windowMs')}::bigint[], ${column('max')}::bigint[])
+          WITH ORDINALITY AS a (name, window_ms, most, place)
+      ), exhausted AS (
+        SELECT q.began_at + q.window_ms AS until, a.place = 1 AS is_of_plan FROM asked a JOIN mail_quotas q USING (name, window_ms)
+        WHERE q.mails >= a.most AND q.began_at > now_ms() - q.window_ms ORDER BY is_of_plan DESC, until DESC LIMIT 1
+      ), taken AS (
+        INSERT INTO mail_quotas AS q (name, window_ms, began_at, mails)
+        SELECT a.name, a.window_ms, now_ms(), 1 FROM asked a WHERE NOT EXISTS (SELECT FROM exhausted) ORDER BY a.place
+        ON CONFLICT (name, window_ms) DO UPDATE SET
+          mails = CASE WHEN q.began_at > now_ms() - q.window_ms THEN q.mails + 1 ELSE 1 END,
+          began_at = CASE WHEN q.began_at > now_ms() - q.window_ms THEN q.began_at ELSE now_ms() END
+          WHERE q.began_at <= now_ms() - q.window_ms
+            OR q.mails < (SELECT a.most FROM asked a WHERE a.name = q.name AND a.window_ms = q.window_ms)
+        RETURNING 1
+      )
+      SELECT (SELECT count(*) FROM taken) AS taken, e.until, e.is_of_plan FROM (VALUES (1)) AS one LEFT JOIN exhausted e ON true`);
+    const [counted] = rows;
+    if (counted?.until != null) return { until: Number(counted.until), isOfPlan: counted.is_of_plan === true };
+    if (Number(counted?.taken) === quotas.length) return undefined;
+    // A concurrent mail took the last of a limit, which this statement did not see yet; the next one does.
   }
-  return undefined;
 }
 
 interface MailedEvent {
@@ -106,20 +113,15 @@ export const takeMailOnce = async (
   to: string,
 ): Promise<boolean> => (await findMailLimit(deps, run, event, to)) === undefined;
 
-/**
- * As `takeMailOnce`, for a mail that must not be lost: its job comes again once the limit allows the mail.
- * @param again the job of the mail, its payload, and the key under which it was enqueued: the job that runs is then not tried again
- */
-export async function takeMailOrWait<Payload>(
+/** As `takeMailOnce`, for a mail that must not be lost. @throws PutOff until the limit allows it */
+export async function takeMailOrWait(
   deps: TakeDeps,
   run: Pick<JobRun, 'attempt'>,
   event: MailedEvent,
   to: string,
-  [job, payload, key]: readonly [Queued<Payload>, Payload, string],
-): Promise<boolean> {
+): Promise<void> {
   const limit = await findMailLimit(deps, run, event, to);
-  if (limit !== undefined) await enqueue(deps.db, job, payload, { runAtMs: limit.until + SECOND_MS, key });
-  return limit === undefined;
+  if (limit !== undefined) throw new PutOff(limit.until + SECOND_MS);
 }
 
 export async function findMailLimit(

@@ -44,6 +44,16 @@ export function defineJob<Payload>(job: Job<Payload>): Job<Payload> {
 /** An error that no retry changes: the job fails at once. Operators see the message: no address or secret in it. */
 export class GivenUp extends Error {}
 
+/** Thrown by work that must wait, before it has done anything: the job runs again later, and the attempt does not count. */
+export class PutOff extends Error {
+  readonly untilMs: number;
+
+  constructor(untilMs: number) {
+    super('put off');
+    this.untilMs = untilMs;
+  }
+}
+
 interface EnqueueOptions {
   /** A job with the same key that is not running is replaced. */
   readonly key?: string;
@@ -54,12 +64,10 @@ interface EnqueueOptions {
 
 const askingAccount = (): string => asker.getStore()?.account ?? '';
 
-export type Queued<Payload> = Pick<Job<Payload>, 'name'> & Partial<Pick<Job<Payload>, 'maxAttempts' | 'payload'>>;
-
 /** Enqueues a job in the caller's transaction: it exists if and only if the transaction commits. */
 export async function enqueue<Payload>(
   executor: Executor,
-  { name, maxAttempts = 10 }: Queued<Payload>,
+  { name, maxAttempts = 10 }: Pick<Job<Payload>, 'name'> & Partial<Pick<Job<Payload>, 'maxAttempts'>>,
   payload: Payload,
   options: EnqueueOptions = {},
 ): Promise<void> {
@@ -72,7 +80,7 @@ export async function enqueue<Payload>(
 /** Enqueues many jobs in the caller's transaction, to run after all other due jobs of their group. */
 export async function enqueueLast<Payload>(
   executor: Executor,
-  { name, maxAttempts = 10 }: Queued<Payload>,
+  { name, maxAttempts = 10 }: Pick<Job<Payload>, 'name'> & Partial<Pick<Job<Payload>, 'maxAttempts'>>,
   payloads: readonly Payload[],
 ): Promise<void> {
   const texts = sql.param(payloads.map((payload) => JSON.stringify(payload)));

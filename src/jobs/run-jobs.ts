@@ -6,7 +6,7 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { asker } from '#src/platform/turns.ts';
 import { orLate, within } from '#src/platform/within.ts';
-import { type AnyJob, GivenUp, type JobGroup, type JobRun, type RecurringJob } from './queue.ts';
+import { type AnyJob, GivenUp, type JobGroup, type JobRun, PutOff, type RecurringJob } from './queue.ts';
 
 /** How many jobs of a group run at a time. */
 export const JOB_PLACES: Readonly<Record<JobGroup, number>> = { mails: 6, deletions: 2, payments: 3, other: 4 };
@@ -262,12 +262,13 @@ export class JobRunner {
     { next }: Task,
     failed?: { readonly fault: unknown; readonly isLast: boolean },
   ): Promise<boolean> {
-    if (failed !== undefined)
+    const fault = failed?.fault;
+    if (failed !== undefined && !(fault instanceof PutOff))
       this.#log.error(
-        { job: name, jobId: id, attempt: attempts, fault: summariseFault(failed.fault) },
+        { job: name, jobId: id, attempt: attempts, fault: summariseFault(fault) },
         `a job failed and ${failed.isLast ? 'is given up' : 'will be tried again'}`,
       );
-    const words = failed === undefined ? null : storedWords(name, failed.fault);
+    const words = failed === undefined ? null : storedWords(name, fault);
     const own = 'WHERE id = $1 AND held_by = $2 AND attempts = $3';
     const free = 'UPDATE jobs SET held_by = NULL, held_at = NULL';
     const [text, ...more]: [string, ...unknown[]] =
@@ -275,12 +276,14 @@ export class JobRunner {
         ? [`${free}, attempts = 0, run_at = $4, last_error = $5 ${own}`, next(Number(taken_at)), words]
         : failed === undefined
           ? [`DELETE FROM jobs ${own}`]
-          : [
-              `${free}, last_error = $4, attempts = CASE WHEN $5 THEN max_attempts ELSE attempts END,
+          : fault instanceof PutOff
+            ? [`${free}, attempts = attempts - 1, run_at = $4 ${own}`, fault.untilMs]
+            : [
+                `${free}, last_error = $4, attempts = CASE WHEN $5 THEN max_attempts ELSE attempts END,
                  run_at = greatest(run_at, now_ms()) + (1000 * exp(least(attempts, 10)))::bigint ${own}`,
-              words,
-              failed.fault instanceof GivenUp,
-            ];
+                words,
+                fault instanceof GivenUp,
+              ];
     for (;;) {
       try {
         if (failed !== undefined && key !== null) {

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
-import { findMailLimit, type MailLimit } from '#src/accounts/take-mail.ts';
+import { findMailLimit } from '#src/accounts/take-mail.ts';
 import { type Database, inPatientTransaction, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
-import { defineJob, enqueue, enqueueLast, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { defineJob, enqueue, enqueueLast, GivenUp, type Job, type JobRun, PutOff } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
@@ -97,7 +97,7 @@ export const mailNotifiedVoterJob = (deps: SendVoterKeyDeps): Job<MailNotified> 
       const notification = await findNotification(deps.db, request.eventId, request.notificationId);
       if (event === undefined || notification === undefined) return;
       if (!(await isWaitingMail(deps.db, notification, request.voterId))) return;
-      if (rests(event, notification)) return postpone(deps, request, (await readNow(deps.db)) + REHEARSED_MS);
+      if (rests(event, notification)) throw new PutOff((await readNow(deps.db)) + REHEARSED_MS);
       const end = (how: MailEnd): Promise<void> => endNotifiedMail(deps, notification, request.voterId, how);
       const voter = await findVoter(deps.db, event.id, request.voterId);
       const nowMs = await readNow(deps.db);
@@ -109,7 +109,9 @@ export const mailNotifiedVoterJob = (deps: SendVoterKeyDeps): Job<MailNotified> 
         return end('skipped');
       }
       const limit = await findMailLimit(deps, run, event, voter.email);
-      if (limit !== undefined) return putOff(deps, notification, request, limit);
+      // Put off until the limit begins again; the mail is then sent if the event still takes votes.
+      if (limit?.isOfPlan) await note(deps.db, notification, { limitedUntil: limit.until });
+      if (limit !== undefined) throw new PutOff(limit.until + SECOND_MS);
       return end(await deliver(deps, { event, notification, voter, email: voter.email }, nowMs, run, end));
     },
   });
@@ -120,20 +122,6 @@ interface Addressed {
   readonly voter: Voter;
   readonly email: string;
 }
-
-/** Postpones a mail until the mail limit begins again. The mail is then sent if the event still takes votes. */
-async function putOff(
-  deps: SendVoterKeyDeps,
-  notification: Notification,
-  request: MailNotified,
-  { until, isOfPlan }: MailLimit,
-): Promise<void> {
-  if (isOfPlan) await note(deps.db, notification, { limitedUntil: until });
-  await postpone(deps, request, until + SECOND_MS);
-}
-
-const postpone = ({ db }: Pick<SendVoterKeyDeps, 'db'>, request: MailNotified, runAtMs: number): Promise<void> =>
-  enqueue(db, MAIL_NOTIFIED, request, { key: `${request.notificationId}/${request.voterId}`, runAtMs });
 
 /** Whether `keyStatus` shows the outcome of the mail. For `not_voted` it would show that the voter has not voted (completions 5.6). */
 const isTold = ({ audience }: Notification): boolean => audience !== 'not_voted';

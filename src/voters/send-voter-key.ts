@@ -3,7 +3,7 @@ import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { inPatientTransaction, inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
-import { defineJob, enqueue, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { defineJob, GivenUp, type Job, type JobRun, PutOff } from '#src/jobs/queue.ts';
 import type { MailPart } from '#src/mail/compose-mail.ts';
 import type { MailWords } from '#src/mail/mail-words.ts';
 import { deliverMail, MAIL_ATTEMPTS, type Mail, type MailOutcome } from '#src/mail/mailer.ts';
@@ -104,10 +104,8 @@ export const sendVoterKeyJob = (deps: SendVoterKeyDeps): Job<SendVoterKey> =>
       const event = await findEventById(deps.db, request.eventId);
       const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
       if (event === undefined || voter === undefined || voter.email === null) return;
-      if (event.rehearsalSince !== null && request.rehearsalSince === null) {
-        const runAtMs = (await readNow(deps.db)) + REHEARSED_MS;
-        return enqueue(deps.db, SEND_VOTER_KEY, request, { runAtMs });
-      }
+      if (event.rehearsalSince !== null && request.rehearsalSince === null)
+        throw new PutOff((await readNow(deps.db)) + REHEARSED_MS);
       if (event.rehearsalSince !== request.rehearsalSince) return;
       if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voter.id);
       const nowMs = await readNow(deps.db);

@@ -185,9 +185,7 @@ export const mailOldAddressJob = (deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>)
       const voter = await findVoter(deps.db, eventId, voterId);
       // The warning waited, and keys go to this address again, or to none.
       if (voter === undefined || (voter.email !== null && emailKey(voter.email) === emailKey(to))) return;
-      const key = warningKey(deps.secrets, voterId, to);
-      const again = [MAIL_OLD_ADDRESS, { eventId, voterId, sealedAddress }, key] as const;
-      if (!(await takeMailOrWait(deps, run, event, to, again))) return;
+      await takeMailOrWait(deps, run, event, to);
       const mail = eventMail(event, to, ({ hello, addressChanged }) => ({
         subject: addressChanged.subject(event.title),
         parts: [hello(null), addressChanged.intro(event.title), addressChanged.warning],

@@ -75,7 +75,7 @@ export async function createInvite(
     createdAt: nowMs,
   });
   if (!fresh) throw refuse('invite_exists', { field: 'email' });
-  await enqueue(tx, SEND_INVITE, { eventId: event.id, inviteId: id }, { key: keyOf(id) });
+  await enqueue(tx, SEND_INVITE, { eventId: event.id, inviteId: id });
   await recordChange(tx, deps, changeBy(organizer, 'invite.created', id, { after: { email, role } }));
   return requireInvite(tx, event.id, id);
 }
@@ -152,7 +152,6 @@ const requireInvite = async (tx: Transaction, eventId: string, id: string): Prom
 const payload = z.strictObject({ eventId: z.string(), inviteId: z.string() });
 type SendInvite = z.output<typeof payload>;
 const SEND_INVITE = { name: 'send_invite', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
-const keyOf = (inviteId: string): string => `${SEND_INVITE.name}:${inviteId}`;
 
 type SendInviteDeps = Pick<Deps, 'db' | 'clock' | 'secrets' | 'log' | 'mailer' | 'config'>;
 
@@ -173,10 +172,7 @@ export const sendInviteJob = (deps: SendInviteDeps): Job<SendInvite> =>
       // A forged address must not receive a valid token.
       if (!isGenuineEvent(deps.secrets, event) || !isGenuineInvite(deps.secrets, invite, event))
         return reportForged(deps, eventId);
-      if (
-        !(await takeMailOrWait(deps, run, event, invite.email, [SEND_INVITE, { eventId, inviteId }, keyOf(inviteId)]))
-      )
-        return;
+      await takeMailOrWait(deps, run, event, invite.email);
       const token = deps.secrets.open(invite.sealedToken, sealedTokenPlace(eventId, inviteId)).toString('utf8');
       await deliverMail(deps, run, inviteMail(event, invite, token, deps.config.baseUrl));
       await updateInvite(deps.db, invite, { sealedToken: null });

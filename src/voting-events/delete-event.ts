@@ -5,7 +5,7 @@ import type { Database, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { inChunks } from '#src/database/in-chunks.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { defineJob, enqueue, type Job, PutOff } from '#src/jobs/queue.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
 import { retireEndpoints } from '#src/webhooks/change-endpoint.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
@@ -40,11 +40,7 @@ export const removeDeletedEventJob = (db: Database): Job<z.output<typeof payload
   defineJob({
     ...REMOVE_DELETED_EVENT,
     async work({ eventId }) {
-      if (await isRollBeingCopied(db, eventId)) {
-        const runAtMs = (await readNow(db)) + LOOK_AGAIN_MS;
-        await enqueue(db, REMOVE_DELETED_EVENT, { eventId }, { runAtMs });
-        return;
-      }
+      if (await isRollBeingCopied(db, eventId)) throw new PutOff((await readNow(db)) + LOOK_AGAIN_MS);
       const more = await inChunks((maxRows) => removeEventRows(db, eventId, maxRows), REMOVING_MS);
       if (more) await enqueue(db, REMOVE_DELETED_EVENT, { eventId });
     },

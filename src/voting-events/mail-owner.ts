@@ -3,7 +3,7 @@ import { findAccount } from '#src/accounts/repository.ts';
 import { takeMailOrWait } from '#src/accounts/take-mail.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
-import { defineJob, type Job, type JobRun, type Queued } from '#src/jobs/queue.ts';
+import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { mailWords } from '#src/mail/mail-words.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { eventDate } from './event-mail.ts';
@@ -19,10 +19,6 @@ const notOpened = z.strictObject({ eventId: z.string(), missedStartAt: z.int() }
 const mails = { maxAttempts: MAIL_ATTEMPTS, group: 'mails' } as const;
 export const MAIL_CLOSING = { ...mails, name: 'mail_event_closing', payload: closing } as const;
 export const MAIL_NOT_OPENED = { ...mails, name: 'mail_event_not_opened', payload: notOpened } as const;
-
-/** The key of the job of a mail to the owner: of two mails of a kind about an event, only the later one waits. */
-export const ownerMailKey = ({ name }: { readonly name: string }, { eventId }: { readonly eventId: string }): string =>
-  `${name}:${eventId}`;
 
 /** The status of an event as if no rehearsal ran, because a rehearsal does not change when the event closes. */
 export const realStatusAt = (event: Omit<Lifecycle, 'rehearsalSince'>, nowMs: number) =>
@@ -41,22 +37,20 @@ interface OwnerMail {
   readonly lines: readonly string[];
 }
 
-/**
- * Mails the owner in the language of the event, at the contact address of the account or else of the event.
- * @param job the job that mails, and its payload
- */
-async function mailOwner<Payload extends { readonly eventId: string }>(
+/** Mails the owner in the language of the event, at the contact address of the account or else of the event. */
+async function mailOwner(
   deps: OwnerMailDeps,
   run: JobRun,
-  job: readonly [Queued<Payload>, Payload],
+  eventId: string,
   write: (event: VotingEvent, nowMs: number) => OwnerMail | undefined,
 ): Promise<void> {
-  const event = await findEventById(deps.db, job[1].eventId);
+  const event = await findEventById(deps.db, eventId);
   const mail = event === undefined ? undefined : write(event, await readNow(deps.db));
   if (event === undefined || mail === undefined) return;
   const account = await findAccount(deps.db, event.accountId);
   const to = account?.contactEmail ?? event.contactEmail;
-  if (to === null || !(await takeMailOrWait(deps, run, event, to, [...job, ownerMailKey(...job)]))) return;
+  if (to === null) return;
+  await takeMailOrWait(deps, run, event, to);
   await deliverMail(deps, run, {
     to,
     subject: mail.subject,
@@ -66,7 +60,7 @@ async function mailOwner<Payload extends { readonly eventId: string }>(
 
 export function mailClosingJob(deps: OwnerMailDeps): Job<Closing> {
   const work = (closing: Closing, run: JobRun) =>
-    mailOwner(deps, run, [MAIL_CLOSING, closing], (event, nowMs) =>
+    mailOwner(deps, run, closing.eventId, (event, nowMs) =>
       isClosing(event, closing.endsAt, nowMs) ? closingMail(event, closing.endsAt) : undefined,
     );
   return defineJob({ ...MAIL_CLOSING, work });
@@ -92,7 +86,7 @@ export const mailNotOpenedJob = (deps: OwnerMailDeps): Job<z.output<typeof notOp
   defineJob({
     ...MAIL_NOT_OPENED,
     work: (missed, run) =>
-      mailOwner(deps, run, [MAIL_NOT_OPENED, missed], (event) =>
+      mailOwner(deps, run, missed.eventId, (event) =>
         event.missedStartAt === missed.missedStartAt ? notOpenedMail(event, missed.missedStartAt) : undefined,
       ),
   });

@@ -8,15 +8,7 @@ import { DAY_MS } from '#src/platform/clock.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { renewMissing } from './guard-change.ts';
 import { finalTime, missedStart, publishedTime, shownStatusAt } from './lifecycle.ts';
-import {
-  type Closing,
-  closing,
-  isClosing,
-  MAIL_CLOSING,
-  MAIL_NOT_OPENED,
-  ownerMailKey,
-  realStatusAt,
-} from './mail-owner.ts';
+import { type Closing, closing, isClosing, MAIL_CLOSING, MAIL_NOT_OPENED, realStatusAt } from './mail-owner.ts';
 import { endOverdueRehearsal, type RehearsalDeps, withOwnKey } from './rehearsal.ts';
 import {
   findEventById,
@@ -101,8 +93,7 @@ async function noteMissedStart(deps: PublishDeps, eventId: string): Promise<void
     const marked = await markAnnounced(tx, eventId, 'not_opened');
     if (marked === undefined) return;
     await publish(tx, deps, aboutOf(marked), 'voting_event.not_opened', [tellEvent(marked, event.lockedAt)]);
-    const missed = { eventId, missedStartAt: event.missedStartAt };
-    await enqueue(tx, MAIL_NOT_OPENED, missed, { key: ownerMailKey(MAIL_NOT_OPENED, missed) });
+    await enqueue(tx, MAIL_NOT_OPENED, { eventId, missedStartAt: event.missedStartAt });
   });
 }
 
@@ -179,6 +170,6 @@ export const publishClosingJob = (deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job
         const nowMs = await readNow(tx);
         if (event === undefined || !isClosing(event, end.endsAt, nowMs)) return;
         await publish(tx, deps, aboutOf(event), 'voting_event.closing', [tellEvent(event, nowMs)]);
-        await enqueue(tx, MAIL_CLOSING, end, { key: ownerMailKey(MAIL_CLOSING, end) });
+        await enqueue(tx, MAIL_CLOSING, end);
       }),
   });

@@ -57,13 +57,13 @@ async function vote(event: TestEvent, email: string): Promise<void> {
 
 /** Whether a mail of a notification waits for a limit to be over. */
 const waits = async (id: string): Promise<boolean> =>
-  (await query('SELECT 1 FROM jobs WHERE key LIKE $1 AND run_at > now_ms()', `${id}/%`)).length > 0;
+  (await query("SELECT 1 FROM jobs WHERE payload->>'notificationId' = $1 AND run_at > now_ms()", id)).length > 0;
 
 /** As if the limits that keep a notification's mails back were over. */
 async function endLimit(id: string): Promise<void> {
   await untilTrue(() => waits(id));
   await query('DELETE FROM mail_quotas');
-  await query('SELECT 1 FROM run_jobs_again(ARRAY(SELECT id FROM jobs WHERE key LIKE $1))', `${id}/%`);
+  await query("SELECT 1 FROM run_jobs_again(ARRAY(SELECT id FROM jobs WHERE payload->>'notificationId' = $1))", id);
 }
 
 describe('mails to many voters', () => {

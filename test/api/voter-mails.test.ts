@@ -80,6 +80,18 @@ describe('mails to one address', () => {
     expect(days).toEqual([30, 30, 10, 0]);
   });
 
+  test('that a limit refuses use up no other, and of many at once no more go out than each limit allows', async () => {
+    const address = 'burst@limits.example';
+    const at = (eventId: string) => take(address, account.id, eventId);
+    const burst = await Promise.all(Array.from({ length: 20 }, () => at('evt_burst')));
+    expect(burst.filter((isSent) => isSent)).toHaveLength(5);
+    const mailsOfAccount = async () =>
+      valuesOf(await query('SELECT max(mails) AS mails FROM mail_quotas WHERE window_ms = $1', DAY_MS), 'mails');
+    const before = await mailsOfAccount();
+    expect(await taken(20, address, account.id, 'evt_burst')).toBe(0);
+    expect(await mailsOfAccount()).toEqual(before);
+  });
+
   test('are 60 in an hour from all accounts together', async () => {
     const address = 'all@limits.example';
     const counts: number[] = [];
