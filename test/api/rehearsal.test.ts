@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { dropSetBack } from '#src/ballot-log/set-back.ts';
+import { enqueue, PutOff } from '#src/jobs/queue.ts';
 import { reportWords } from '#src/results/report/report-words.ts';
 import { publishTimedEvents, renewReadinessJob } from '#src/voting-events/publish-status.ts';
 import { allJobs, sealDeps } from '#src/work.ts';
@@ -501,7 +502,14 @@ describe('work of the real vote that is under way when a rehearsal begins', asyn
     for (;;) {
       const due = await still.query('DELETE FROM jobs WHERE run_at <= now_ms() RETURNING id, name, payload');
       if (due.length === 0) return (await still.query(`SELECT 1 FROM jobs WHERE ${OF_VOTERS}`)).length;
-      for (const { id, name, payload } of due) await jobs.get(name)?.work(payload, { id, attempt: 1, last: false });
+      for (const { id, name, payload } of due)
+        await jobs
+          .get(name)
+          ?.work(payload, { id, attempt: 1, last: false })
+          .catch((fault: unknown) => {
+            if (!(fault instanceof PutOff)) throw fault;
+            return enqueue(still.deps.db, { name }, payload, { runAtMs: fault.untilMs });
+          });
     }
   }
   const makeDue = () => still.query(`UPDATE jobs SET run_at = 0 WHERE ${OF_VOTERS}`);

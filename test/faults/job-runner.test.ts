@@ -3,7 +3,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { connectDatabase, type Database } from '#src/database/client.ts';
-import { type AnyJob, defineJob, enqueue } from '#src/jobs/queue.ts';
+import { type AnyJob, defineJob, enqueue, PutOff } from '#src/jobs/queue.ts';
 import { type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createTestDatabase } from '#test/harness/test-database.ts';
@@ -92,6 +92,27 @@ WORLD(
     await letGo();
     await enqueue(db, job, { name: 'first' });
     await untilTrue(() => ran.length === 1, 60_000);
+  },
+);
+
+WORLD(
+  'a job that is put off comes again when it said, as often as it is put off, unless a later one took its key',
+  async ({ world: { db, run } }) => {
+    const ran: string[] = [];
+    const job = noting(ran, async (name) => {
+      if (name === 'waits' && ran.length <= 7) throw new PutOff(Date.now() + 50);
+      if (name === 'replaced') {
+        await enqueue(db, job, { name: 'later' }, { key: 'one' });
+        throw new PutOff(Date.now() + 50);
+      }
+    });
+    await run(job);
+    await enqueue(db, job, { name: 'waits' }, { key: 'waits' });
+    await untilTrue(async () => (await db.$client.query('SELECT FROM jobs')).rowCount === 0);
+    expect(ran).toEqual(Array.from({ length: 8 }, () => 'waits'));
+    await enqueue(db, job, { name: 'replaced' }, { key: 'one' });
+    await untilTrue(async () => (await db.$client.query('SELECT FROM jobs')).rowCount === 0);
+    expect(ran.slice(8)).toEqual(['replaced', 'later']);
   },
 );
 
