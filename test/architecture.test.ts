@@ -66,21 +66,21 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2410,
   'voting-events': 5042,
   'ballot-definition': 3825,
-  voters: 5395,
+  voters: 5398,
   payments: 4012,
   credits: 688,
   ballots: 3126,
-  'ballot-log': 4555,
+  'ballot-log': 4573,
   'service-log': 627,
   tally: 2554,
   results: 6310,
-  letters: 991,
+  letters: 1003,
   console: 1142,
   demo: 435,
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_621;
+const LINES_OF_ALL = 64_654;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

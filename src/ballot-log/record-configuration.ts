@@ -84,7 +84,24 @@ export async function recordConfiguration(
     letters,
     ...(event.rehearsalSince === null && event.rehearsalNumber > 0 ? { rehearsalBallots: event.rehearsalBallots } : {}),
   });
-  return { ...changed, ...roll, configSeq: 0, lotSeed };
+  // The leaf has no numbers of changes: voters that were changed since the opening get a `roll` leaf of their own.
+  const unchanged = heads === null ? {} : { rollIdentityChanges: 0, rollOtherChanges: 0 };
+  return { ...changed, ...roll, ...unchanged, configSeq: 0, lotSeed };
+}
+
+/**
+ * Records a change that waits for its leaf. Call before a head is signed for anything else: the number of confirmed ballots in it
+ * freezes the ballot, so that a change that was made before the first ballot would look like one after it.
+ * @throws LogSetBack
+ */
+export async function recordWaitingChange(
+  deps: Pick<Deps, 'secrets' | 'definitions'>,
+  tx: Transaction,
+  event: VotingEvent,
+  head: LogHead,
+): Promise<LogHead> {
+  const definition = await deps.definitions.getForUpdate(tx, event.id);
+  return definition === undefined ? head : recordConfiguration(deps, tx, { ...definition, event }, head);
 }
 
 /** Letters printed so far, from the event's row: a cached definition may be older. */
@@ -122,12 +139,10 @@ export function createLogRecorder(deps: RecorderDeps): LogRecorder {
     async record(tx, event) {
       const head = await lockHead(tx, event.id);
       if (head === undefined || (await findClose({ db: tx, logKey: deps.logKey }, event, head))) return true;
-      const definition = await deps.definitions.getForUpdate(tx, event.id);
-      if (definition === undefined) return true;
       const { size } = head.frontier;
       try {
         await requireUndisputed(deps, tx, event, head);
-        await updateHead(tx, event.id, await recordConfiguration(deps, tx, { ...definition, event }, head));
+        await updateHead(tx, event.id, await recordWaitingChange(deps, tx, event, head));
       } catch (fault) {
         if (fault instanceof LogSetBack) return false;
         throw fault;

@@ -15,7 +15,7 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import { recordGrown } from './checkpoint.ts';
 import { SALT_BYTES } from './leaf.ts';
-import { recordDrop } from './record-configuration.ts';
+import { recordDrop, recordWaitingChange } from './record-configuration.ts';
 import { lockHead, type QueuedBallot, readQueue, updateHead, waitForSequencer } from './repository.ts';
 
 // A queue row that the service did not write is marked `set_back`: it stays in the queue and does not count, and the log continues with
@@ -145,7 +145,8 @@ export async function dropSetBack(deps: DropDeps, eventId: string) {
     const author = { event, caller: { keyId: null } };
     await recordChange(tx, deps, changeBy(author, 'ballots.set_back_dropped', eventId, { after: dropped }));
     if (forged.length === 0) return { dropped, note: undefined };
-    const after = await recordDrop(tx, event, head, forged.length);
+    const current = head.closedSize === null ? await recordWaitingChange(deps, tx, event, head) : head;
+    const after = await recordDrop(tx, event, current, forged.length);
     await updateHead(tx, eventId, after);
     const note = await recordGrown(tx, deps, event, after);
     // What is kept outside of the database is of the real log: that of a rehearsal is wiped.

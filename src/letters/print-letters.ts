@@ -35,7 +35,19 @@ type PrintLetters = z.output<typeof payload>;
 export const PRINT_LETTERS = { name: 'print_letters', maxAttempts: 25, payload } as const;
 
 type PrintDeps = RecordDeps &
-  Pick<Deps, 'db' | 'log' | 'secrets' | 'ballotKeys' | 'threads' | 'config' | 'logKey' | 'checkpoints' | 'logRecorder'>;
+  Pick<
+    Deps,
+    | 'db'
+    | 'log'
+    | 'secrets'
+    | 'ballotKeys'
+    | 'definitions'
+    | 'threads'
+    | 'config'
+    | 'logKey'
+    | 'checkpoints'
+    | 'logRecorder'
+  >;
 
 /** Voters per transaction: it locks the event, and casts wait for it. */
 const VOTERS_AT_A_TIME = 200;

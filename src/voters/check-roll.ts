@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { listKeptGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
 import { inPages } from '#src/platform/loop-turns.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
@@ -66,7 +67,7 @@ interface Turnout {
 
 /** The figures of a roll, counted from its verified rows and not from stored totals. */
 export interface CheckedRoll extends Turnout {
-  /** By group ID. */
+  /** By group ID; voters of a deleted group have none, whether or not they have left it yet. */
   readonly byGroup: ReadonlyMap<string, Turnout>;
 }
 
@@ -85,10 +86,11 @@ export function checkRoll(
   return atOneMoment(db, async (tx) => {
     const sum = await RollSum.read(tx, secrets, event.id);
     const rehearsed = await listRehearsed(tx, event);
+    const kept = new Set(await listKeptGroupIds(tx, event.id));
     const byGroup = new Map<string, Turnout>();
     const roll = { heads: 0, weightMicro: 0n, voted: 0, byGroup };
     const partsOf = ({ groupId }: TaggedVoter): Turnout[] => {
-      if (groupId === null) return [roll];
+      if (groupId === null || !kept.has(groupId)) return [roll];
       return [roll, byGroup.getOrInsertComputed(groupId, () => ({ heads: 0, weightMicro: 0n, voted: 0 }))];
     };
     let last = '';
@@ -160,9 +162,10 @@ const SMALLEST_GROUP = 5;
 
 /** Approved voters of each group, and how many took part; smaller groups are left out. */
 export async function readTurnoutByGroup(executor: Executor, eventId: string): Promise<GroupTurnout[]> {
+  const kept = sql.param(await listKeptGroupIds(executor, eventId));
   const { rows } = await executor.execute<GroupTurnout>(sql`
     SELECT f.group_id AS "groupId", sum(f.heads) FILTER (WHERE f.status = 'approved')::int AS voters, sum(f.voted)::int AS voted
-    FROM roll_figures f WHERE f.voting_event_id = ${eventId} AND f.group_id <> ''
+    FROM roll_figures f WHERE f.voting_event_id = ${eventId} AND f.group_id = ANY (${kept}::text[])
     GROUP BY f.group_id HAVING sum(f.heads) FILTER (WHERE f.status = 'approved') >= ${SMALLEST_GROUP} ORDER BY f.group_id`);
   return rows;
 }

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { sealDeps } from '#src/work.ts';
+import { demand } from '#test/harness/answers.ts';
+import { createObserverKey } from '#test/harness/ballot-log.ts';
+import { finishEvent, PLURALITY, sealBallots, type TestEvent, tendLog, votesFor } from '#test/harness/elections.ts';
+import { voterKeyIn } from '#test/harness/mails.ts';
+import { readMails } from '#test/harness/read-mail.ts';
+import { runVerifier } from '#test/harness/started-service.ts';
+import { eventually, type TestAccount, type TestService, untilTrue, useService } from '#test/harness/test-service.ts';
+
+const service = await useService({ byClock: true });
+const account = await service.account();
+/** Its jobs run when a test says so. */
+const still = await useService({ worker: false });
+const owner = await still.account();
+
+/** An election of three voters in a group. */
+async function createElection(account: TestAccount) {
+  const event = await account.event({ type: 'election' }, PLURALITY, false);
+  const own = account.of(event);
+  const { id: groupId } = await own.make('/groups', { name: 'South' });
+  const emails = [1, 2, 3].map((n) => `v${n}${event.id}@club.example`);
+  const voters = await own.make('/voters/batch', { voters: emails.map((email) => ({ name: 'V', email, groupId })) });
+  const ids: string[] = voters.map(({ id }: { id: string }) => id);
+  return { event, own, groupId: groupId as string, emails, ids };
+}
+
+/** What the results and the verifier say of an event once it is closed. */
+async function endOf(service: TestService, account: TestAccount, event: TestEvent): Promise<unknown[]> {
+  await account.of(event).change('', { status: 'closed' });
+  await finishEvent(service, event.id);
+  await tendLog(sealDeps(service.deps), event.id, 1);
+  const { final, disputed, stats } = await account.of(event).show('/results');
+  const { report } = await runVerifier(service.port, event.id, await createObserverKey(service, account, event.id));
+  return [final, disputed, report?.verified, stats.rollChanges];
+}
+
+type Election = Awaited<ReturnType<typeof createElection>>;
+test.each<[string, number, (election: Election) => Promise<unknown>]>([
+  ['a weight is changed', 1, ({ own, ids }) => own.change(`/voters/${ids[0]}`, { weight: 2 })],
+  ['a voter is deleted', 1, async ({ own, ids }) => demand(await own.delete(`/voters/${ids[2]}`), 202)],
+  ['a group is deleted', 3, async ({ own, groupId }) => demand(await own.delete(`/groups/${groupId}`), 202)],
+])('an election verifies where %s after the opening, before its log has begun', async (_what, changes, act) => {
+  const election = await createElection(owner);
+  await election.own.change('', { status: 'open' });
+  await act(election);
+  await sealBallots(still, election.event.id);
+  expect(await endOf(still, owner, election.event)).toEqual([true, false, 'yes', changes]);
+});
+
+test('an election verifies where letters are printed after a first ballot, while a change before that ballot waits for its leaf', async () => {
+  const { event, own, emails } = await createElection(account);
+  await own.change('', { status: 'open' });
+  const log = () => service.query('SELECT FROM ballot_logs WHERE voting_event_id = $1', [event.id]);
+  await untilTrue(async () => (await log()).length === 1);
+  demand(await account.page(event, 'voter-key/request', { email: emails[0] }), 200);
+  const mailed = () => readMails(service).filter(({ to }) => to === emails[0])[0]?.text ?? '';
+  const voterKey = await eventually(() => voterKeyIn(mailed()));
+  await own.change(`/candidates/${event.positions[0]?.candidates[1]}`, { name: 'Zed' });
+  await account.ballot(event, { email: emails[0], voterKey, votes: votesFor(event) });
+  const { id } = demand(await own.post('/voters/letters', { audience: 'all' }), 202);
+  await untilTrue(async () => (await own.show(`/letters/${id}`)).finishedAt !== null);
+  expect(await endOf(service, account, event)).toEqual([true, false, 'yes', 0]);
+});
