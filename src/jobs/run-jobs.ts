@@ -78,6 +78,9 @@ function storedWords(name: string, fault: unknown): string {
   return `${name} failed: ${[kind, code, reply].filter((word) => word !== undefined).join(' ')}`;
 }
 
+/** Recurring jobs never run out of attempts: one whose process was killed would otherwise never run again. */
+const MOST_ATTEMPTS = 2_147_483_647;
+
 /** The key of a recurring job's only row. */
 const clockKey = (name: string): string => `clock:${name}`;
 
@@ -223,8 +226,8 @@ export class JobRunner {
     const names = byClock.map(({ name }) => name);
     await this.#db.$client.query(
       `INSERT INTO jobs (name, key, payload, last, run_at, max_attempts, created_at)
-       SELECT n, k, '{}', false, t, 1, now_ms() FROM unnest($1::text[], $2::text[], $3::bigint[]) AS c (n, k, t) ON CONFLICT (key) DO NOTHING`,
-      [names, names.map(clockKey), byClock.map(({ next }) => next(at))],
+       SELECT n, k, '{}', false, t, $4, now_ms() FROM unnest($1::text[], $2::text[], $3::bigint[]) AS c (n, k, t) ON CONFLICT (key) DO NOTHING`,
+      [names, names.map(clockKey), byClock.map(({ next }) => next(at)), MOST_ATTEMPTS],
     );
     return MINUTE_MS;
   }

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { connectDatabase, type Database } from '#src/database/client.ts';
-import { type AnyJob, defineJob, enqueue, PutOff } from '#src/jobs/queue.ts';
+import { type AnyJob, defineJob, enqueue, PutOff, type RecurringJob } from '#src/jobs/queue.ts';
 import { type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createTestDatabase } from '#test/harness/test-database.ts';
@@ -12,7 +12,7 @@ import { eventually, untilTrue } from '#test/harness/test-service.ts';
 interface World {
   readonly db: Database;
   /** Runs jobs of a kind until the test is over. */
-  run(job: AnyJob): Promise<JobRunner>;
+  run(job: AnyJob | RecurringJob): Promise<JobRunner>;
   /** Holds the queue in a lock until it is let go. */
   lock(): Promise<() => Promise<void>>;
 }
@@ -27,7 +27,7 @@ const WORLD = test.extend<{ world: World }>({
     await use({
       db,
       async run(job) {
-        const runner = await runJobs(db, log, [job], []);
+        const runner = await ('schedule' in job ? runJobs(db, log, [], [job]) : runJobs(db, log, [job], []));
         runners.push(runner);
         return runner;
       },
@@ -94,6 +94,21 @@ WORLD(
     await untilTrue(() => ran.length === 1, 60_000);
   },
 );
+
+WORLD('a recurring job runs again whose process was killed while it ran', async ({ world: { db, run } }) => {
+  let runs = 0;
+  const work = async () => {
+    runs += 1;
+  };
+  const clock = { name: 'tick', schedule: '* * * * *', work };
+  const first = await run(clock);
+  await untilTrue(async () => (await db.$client.query('SELECT FROM jobs')).rowCount === 1);
+  await first.stop();
+  // As a runner claims it.
+  await db.$client.query("UPDATE jobs SET held_by = 'killed', held_at = 0, attempts = attempts + 1, run_at = 0");
+  await run(clock);
+  await untilTrue(() => runs === 1);
+});
 
 WORLD(
   'a job that is put off comes again when it said, as often as it is put off, unless a later one took its key',
