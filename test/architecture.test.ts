@@ -60,12 +60,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   http: 4160,
   server: 1013,
   reference: 2767,
-  jobs: 589,
+  jobs: 592,
   mail: 610,
   accounts: 932,
   webhooks: 2410,
-  'voting-events': 5042,
-  'ballot-definition': 3825,
+  'voting-events': 5048,
+  'ballot-definition': 3846,
   voters: 5398,
   payments: 4012,
   credits: 688,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_654;
+const LINES_OF_ALL = 64_684;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

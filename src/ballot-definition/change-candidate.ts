@@ -18,6 +18,7 @@ import {
 } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/lifecycle.ts';
 import { givenOf } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type createCandidateBody, type updateCandidateBody, viewCandidate } from './candidate.ts';
 import { roleMessage } from './definition-links.ts';
 import {
@@ -129,15 +130,21 @@ export const createCandidate: CreatePart<Candidate, NewCandidate> = async (tx, d
   return candidate;
 };
 
+/** Yes, No and Abstain for a referendum. @param language of the event */
+export function optionsOf(language: VotingEvent['language'], positionId: string) {
+  const { options } = mailWords(language);
+  return (['yes', 'no', 'abstain'] as const).map((referendumRole) => ({
+    name: options[referendumRole],
+    positionIds: [positionId],
+    referendumRole,
+  }));
+}
+
 /** Gives Yes, No and Abstain, in the event's language, to each referendum that has no candidate on the ballot. */
 export async function giveOptions(tx: Transaction, deps: BallotChangeDeps, organizer: Organizer): Promise<void> {
-  const { options } = mailWords(organizer.event.language);
-  for (const positionId of await listBareReferendums(tx, organizer.event.id)) {
-    for (const referendumRole of ['yes', 'no', 'abstain'] as const) {
-      const body = { name: options[referendumRole], positionIds: [positionId], referendumRole };
-      await createCandidate(tx, deps, organizer, body);
-    }
-  }
+  for (const positionId of await listBareReferendums(tx, organizer.event.id))
+    for (const option of optionsOf(organizer.event.language, positionId))
+      await createCandidate(tx, deps, organizer, option);
 }
 
 /** Fields that voters see or tallies use. Once ballots exist, they are fixed for approved and withdrawn candidates (completions 3). */

@@ -15,7 +15,6 @@ import {
   lockForChange,
   renewBallotDefinition,
   requireCandidateNumber,
-  requireNoIssues,
 } from '#src/voting-events/guard-change.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { givenOf, updateEvent } from '#src/voting-events/repository.ts';
@@ -23,6 +22,7 @@ import { updateVotingEvent } from '#src/voting-events/update-event.ts';
 import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { viewCandidate } from './candidate.ts';
+import { optionsOf } from './change-candidate.ts';
 import { linkIssues } from './definition-links.ts';
 import type { Difference, EventDefinition } from './definition-schema.ts';
 import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
@@ -65,8 +65,30 @@ async function applyDefinition(
     requireTopUp(deps, organizer, position.quadraticTopUp);
     issues.push(...within(index, await topUpIssues(tx, deps, event, position.quadraticTopUp)));
   }
-  requireNoIssues(issues);
+  if (issues.length > 0) throw new OfRows(validationError(issues));
   await writeRows(tx, deps, event.id, definition);
+}
+
+/** Issues of a document's rows, whose paths are inside the document already. */
+class OfRows extends Error {
+  readonly issues: ApiError;
+
+  constructor(issues: ApiError) {
+    super(issues.message);
+    this.issues = issues;
+  }
+}
+
+/** A document with Yes, No and Abstain for each of its bare referendums, as `giveOptions` adds them, if its event has a start. */
+function withOptions({ ids }: Pick<TopUpDeps, 'ids'>, definition: EventDefinition): EventDefinition {
+  const { event, positions } = definition;
+  if (event.startsAt == null) return definition;
+  const standing = definition.candidates.filter(({ status = 'approved' }) => status === 'approved');
+  const filled = new Set(standing.flatMap(({ positionIds }) => positionIds));
+  const bare = positions.filter(({ id, votingMethod }) => votingMethod === 'referendum' && !filled.has(id));
+  const options = bare.flatMap(({ id }) => optionsOf(event.language ?? 'en', id));
+  const added = options.map((option) => ({ ...option, id: ids.sortable(PREFIXES.candidates) }));
+  return { ...definition, candidates: [...definition.candidates, ...added] };
 }
 
 type Named = { readonly id: string };
@@ -261,6 +283,7 @@ async function replace<Rows extends Table>(
 const inDocument =
   (definition: EventDefinition) =>
   (fault: unknown): never => {
+    if (fault instanceof OfRows) throw fault.issues;
     if (!(fault instanceof ApiError) || fault.code !== 'validation_error') throw fault;
     const issues = (fault.details?.['issues'] ?? []) as readonly Issue[];
     const ofEvent = issues.map(({ field, message }) => ({ field: `event.${field}`, message }));
@@ -272,28 +295,24 @@ export async function replaceDefinition(
   tx: Transaction,
   deps: EventDeps,
   organizer: Organizer,
-  definition: EventDefinition,
+  given: EventDefinition,
 ): Promise<{ readonly before: ReadDefinition; readonly after: ReadDefinition }> {
+  const definition = withOptions(deps, given);
   const locked = await lockForChange(tx, organizer.event.id);
   if (statusAt(locked, locked.lockedAt) !== 'draft') throw refuse('not_a_draft');
   await guardChange(tx, locked, 'change_ballot_rules');
   const before = await readDefinition(tx, locked);
-  // Without `giveOptions`, which runs below: it would add Yes, No and Abstain to referendums that the document replaces.
-  const withoutOptions = { ...deps, giveOptions: async () => undefined };
-  const event = await updateVotingEvent(tx, withoutOptions, organizer, withDefaults(definition.event)).catch(
-    inDocument(definition),
-  );
-  await applyDefinition(tx, deps, organizer, event, definition);
-  const applied = await readDefinition(tx, event);
-  const changes = await differencesOf(locked.id, before, applied);
+  // The rows come before the event is judged: a start that has come opens what the document says, not what it replaces.
+  await updateVotingEvent(tx, deps, organizer, withDefaults(definition.event), (event) =>
+    applyDefinition(tx, deps, organizer, event, definition),
+  ).catch(inDocument(definition));
+  const event = await renewBallotDefinition(tx, locked.id, locked.lockedAt);
+  const after = await readDefinition(tx, event);
+  const changes = await differencesOf(locked.id, before, after);
   await requireUnpaid(tx, locked.id, changes);
-  if (event.startsAt !== null) await deps.giveOptions(tx, { ...organizer, event });
-  const renewed = await renewBallotDefinition(tx, event.id, locked.lockedAt);
-  const after = event.startsAt === null ? applied : await readDefinition(tx, renewed);
-  const all = after === applied ? changes : await differencesOf(locked.id, before, after);
   // A document without changes leaves no entry in the audit trail.
-  if (all.length > 0) await recordDefinition(tx, deps, organizer, definition);
-  await publishCandidates(tx, deps, renewed, before, changes);
+  if (changes.length > 0) await recordDefinition(tx, deps, organizer, definition);
+  await publishCandidates(tx, deps, event, before, changes);
   return { before, after };
 }
 
@@ -339,21 +358,16 @@ export async function createFromDefinition(
   tx: Transaction,
   deps: EventDeps,
   caller: Caller,
-  definition: EventDefinition,
+  given: EventDefinition,
 ): Promise<VotingEvent> {
-  let named = inDocument(definition);
+  const definition = withOptions(deps, given);
   const create = createEvent(tx, deps, caller, definition.event, async (event) => {
-    // Later errors already have paths inside the document.
-    named = (fault) => {
-      throw fault;
-    };
     const organizer = ownerOf(caller, event);
     await applyDefinition(tx, deps, organizer, event, definition);
-    if (event.startsAt !== null) await deps.giveOptions(tx, organizer);
     await recordDefinition(tx, deps, organizer, definition);
     return renewBallotDefinition(tx, event.id, deps.clock.now());
   });
-  return create.catch((fault: unknown) => named(fault));
+  return create.catch(inDocument(definition));
 }
 
 /** Thrown to roll back the transaction of a dry run. */

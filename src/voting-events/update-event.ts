@@ -66,12 +66,17 @@ const ACTION_BY_COLUMN: { readonly [Column in keyof NewEventRow]?: LifeAction } 
   logoUrl: 'change_words',
 };
 
-/** Changes an event, opens or closes it (completions 3, rules 1 to 4). @throws ApiError 409 as `LIFE` says, 409 `not_ready`; 422 */
+/**
+ * Changes an event, opens or closes it (completions 3, rules 1 to 4).
+ * @param fill changes rows of other tables, which decide whether the event may open; called with the event as it will be
+ * @throws ApiError 409 as `LIFE` says, 409 `not_ready`; 422
+ */
 export async function updateVotingEvent(
   tx: Transaction,
   deps: EventDeps,
   organizer: Organizer,
   body: Body,
+  fill: (event: VotingEvent) => Promise<void> = async () => undefined,
 ): Promise<VotingEvent> {
   if (body.endsAt !== undefined || body.status !== undefined) await deps.logRecorder.hold(tx, organizer.event.id);
   const before = await lockForEnd(tx, organizer.event);
@@ -96,6 +101,7 @@ export async function updateVotingEvent(
   // The checks below need the event after the wipe of its rehearsal. A refusal rolls the wipe back too.
   const from = ends ? await endRehearsal(tx, deps, before) : before;
   await guardColumns(tx, from, changed);
+  await fill({ ...from, ...definedOnly(changed) });
   const phase = phaseAt(from, nowMs);
   const mayOpen = body.status === 'open' || body.status === 'rehearsal' || changed.startsAt != null;
   let found: Partial<OpeningFacts> = {};

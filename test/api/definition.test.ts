@@ -295,6 +295,46 @@ test.each([
   expect(await put(id, file)).toEqual(file);
 });
 
+describe('a file whose start has come', () => {
+  const BARE = {
+    ...FILE,
+    groups: [],
+    positions: [{ id: 'move', title: 'Move?', votingMethod: 'referendum' }],
+    candidates: [],
+  };
+  const BALLOT = { ...BARE, candidates: [{ id: 'y', name: 'Ja', positionIds: ['move'], referendumRole: 'yes' }] };
+  const EMPTY = { ...BARE, positions: [] };
+  const started = (file: typeof BARE) => ({ ...file, event: { ...file.event, startsAt: Date.now() - 1 } });
+  const shown = async (id: string) => {
+    const { status, missing, missedStartAt } = await of({ id }).show('');
+    const opened = await service.query(
+      'SELECT FROM voting_events WHERE id = $1 AND (opened_at, announced_status) IS NOT NULL',
+      [id],
+    );
+    return [status, missing?.[0]?.reason ?? null, missedStartAt !== null, opened.length];
+  };
+
+  test.each([
+    ['nothing on its ballot', EMPTY, 'no_position'],
+    [
+      'a position without candidates',
+      { ...BARE, positions: [{ id: 'chair', title: 'Chair', votingMethod: 'plurality' }] },
+      'no_candidate',
+    ],
+  ])('opens no draft that was ready, if it has %s', async (_what, file, reason) => {
+    const { id } = await makeFrom(BALLOT);
+    await put(id, started(file as typeof BARE));
+    expect(await shown(id)).toEqual(['draft', reason, true, 0]);
+  });
+
+  test.each(['put into a draft', 'made into an event'])('opens with the options of its referendum, %s', async (way) => {
+    const { id } = way === 'put into a draft' ? await makeFrom(EMPTY) : await makeFrom(started(BARE));
+    if (way === 'put into a draft') await put(id, started(BARE));
+    expect((await shown(id)).slice(0, 3)).toEqual(['open', null, false]);
+    expect((await read(id)).candidates.map(({ name }: { name: string }) => name)).toEqual(['Ja', 'Nein', 'Enthaltung']);
+  });
+});
+
 test('a file that says what the draft is already leaves no trace in the audit trail', async () => {
   const id = await make();
   const entries = async () => (await of({ id }).show('/audit')).length;
