@@ -6,7 +6,7 @@ import { RecentMap } from '#src/platform/recent-map.ts';
 import { SharedTurns } from '#src/platform/shared-turns.ts';
 import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
-import { MAX_CANDIDATE_NUMBER } from '#src/voting-events/guard-change.ts';
+import { holdForChange, MAX_CANDIDATE_NUMBER } from '#src/voting-events/guard-change.ts';
 import { endsOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -204,7 +204,7 @@ export const listGroupIds = async (executor: Executor, eventId: string): Promise
 
 /** As `listGroupIds`; no group is deleted before this transaction ends. @throws ApiError 404 if the event is gone */
 export async function holdGroupIds(tx: Transaction, eventId: string): Promise<Set<string>> {
-  orNotFound(await holdEvent(tx, eventId));
+  await holdForChange(tx, eventId);
   return listGroupIds(tx, eventId);
 }
 

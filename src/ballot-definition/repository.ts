@@ -322,13 +322,13 @@ export function isGroupOfSomebody(tx: Transaction, eventId: string, id: string):
   return isTrue(tx, found);
 }
 
-/** Whether any of these candidates was registered by a fulfilled payment. */
+/** Whether any of these candidates was registered by a payment that was fulfilled, and not given back since. */
 export function isAnyCandidatePaidFor(tx: Transaction, eventId: string, ids: readonly string[]): Promise<boolean> {
   const paid = sql`
     SELECT EXISTS (SELECT 1 FROM payment_attempts a JOIN candidates c
         ON c.voting_event_id = a.voting_event_id AND c.payment_attempt_id = a.id
       WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND a.status = 'fulfilled'
-        AND c.id = ANY (${sql.param([...ids])}::text[]))`;
+        AND a.refunded_at IS NULL AND a.reversed_at IS NULL AND c.id = ANY (${sql.param([...ids])}::text[]))`;
   return isTrue(tx, paid);
 }
 

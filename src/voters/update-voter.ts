@@ -183,12 +183,13 @@ export const mailOldAddressJob = (deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>)
       if (event === undefined) return;
       const to = deps.secrets.open(sealedAddress, oldAddressPlace(eventId, voterId)).toString('utf8');
       const voter = await findVoter(deps.db, eventId, voterId);
-      // The warning waited, and keys go to this address again, or to none.
-      if (voter === undefined || (voter.email !== null && emailKey(voter.email) === emailKey(to))) return;
+      if (voter === undefined) return;
+      // The warning waited: whoever had the other address in between may have voted.
+      const isBack = voter.email !== null && emailKey(voter.email) === emailKey(to);
       await takeMailOrWait(deps, run, event, to);
       const mail = eventMail(event, to, ({ hello, addressChanged }) => ({
         subject: addressChanged.subject(event.title),
-        parts: [hello(null), addressChanged.intro(event.title), addressChanged.warning],
+        parts: [hello(null), addressChanged[isBack ? 'back' : 'intro'](event.title), addressChanged.warning],
       }));
       await deliverMail(deps, run, mail);
     },

@@ -1,6 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import { planLimit } from '#src/accounts/plans.ts';
 import type { Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { answersBulkChange } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
@@ -10,7 +11,15 @@ import { ApiError, type Issue, orNotFound, validationError } from '#src/platform
 import type { Organizer } from './access.ts';
 import { isRehearsalOver, type LifeAction, requirePhase, wasOpened } from './lifecycle.ts';
 import { type MissingPart, missingForOpening, type OpeningFacts } from './opening.ts';
-import { hasBallots, keepOpening, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
+import {
+  hasBallots,
+  holdEvent,
+  keepOpening,
+  type LockedEvent,
+  lockEvent,
+  readOpening,
+  updateEvent,
+} from './repository.ts';
 import { votingEvents } from './tables.ts';
 import type { VotingEvent } from './voting-event.ts';
 
@@ -25,6 +34,13 @@ export const worldChanged = (): ApiError =>
 export async function lockForChange(tx: Transaction, eventId: string): Promise<LockedEvent> {
   const event = orNotFound(await lockEvent(tx, eventId));
   if (isRehearsalOver(event, event.lockedAt)) throw worldChanged();
+  return event;
+}
+
+/** As `lockForChange` under a shared lock, for changes that need not wait for each other. */
+export async function holdForChange(tx: Transaction, eventId: string): Promise<VotingEvent> {
+  const event = orNotFound(await holdEvent(tx, eventId));
+  if (event.rehearsalSince !== null && isRehearsalOver(event, await readNow(tx))) throw worldChanged();
   return event;
 }
 

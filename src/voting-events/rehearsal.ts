@@ -5,14 +5,13 @@ import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { orNotFound, validationError } from '#src/platform/errors.ts';
 import { reopeningIssue } from './change-fields.ts';
-import { guardChange, worldChanged } from './guard-change.ts';
+import { guardChange, holdForChange, worldChanged } from './guard-change.ts';
 import { isRehearsalOver } from './lifecycle.ts';
 import { missingForOpening, type OpeningFacts } from './opening.ts';
 import {
   findEventById,
   hasBallots,
   hasLog,
-  holdEvent,
   type LockedEvent,
   lockEvent,
   lockRehearsedPayments,
@@ -37,9 +36,9 @@ export function requireSameWorld(read: World, now: World): void {
 /** How long work of the real vote waits before it looks again whether its event is still rehearsed: its keys would die with the rehearsal. */
 export const REHEARSED_MS = MINUTE_MS;
 
-/** Locks an event (shared). @throws ApiError 404 if it is gone, 500 `internal` with `Retry-After` if a rehearsal began or ended since */
+/** As `holdForChange`. @throws ApiError 404 if it is gone, 500 `internal` with `Retry-After` if a rehearsal began or ended since */
 export async function holdWorld(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<VotingEvent> {
-  const event = orNotFound(await holdEvent(tx, read.id));
+  const event = await holdForChange(tx, read.id);
   requireSameWorld(read, event);
   return event;
 }

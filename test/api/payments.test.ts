@@ -288,6 +288,10 @@ test.each(PROVIDERS)(
     });
     expect(refusalOf(moved)).toEqual([409, 'event_has_ballots']);
     demand(await event.account.delete(`${groups}/${groupId}`), 202);
+    const own = `/voting-events/${event.id}/candidates/${second.id}`;
+    expect(refusalOf(await event.account.delete(own))).toEqual([409, 'event_has_ballots']);
+    await service.query('UPDATE payment_attempts SET refunded_at = 1 WHERE id = $1', [attempt]);
+    demand(await event.account.delete(own), 202);
   },
 );
 

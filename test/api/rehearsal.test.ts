@@ -190,10 +190,10 @@ describe('the rehearsal of an election', () => {
     await addVoter(event, email);
     await of(event).change('', { status: 'rehearsal' });
     await vote(event, email, await requestKey(event, email));
+    const key = await requestKey(event, email);
     await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
     service.deps.events.forget(event.id);
     // From the start to the wipe it takes no ballot at all.
-    const key = await requestKey(event, email);
     const early = await account.page(event, 'ballot/cast', { email, voterKey: key, votes: votesFor(event) });
     expect(early.body.error.details.reason).toBe('event_not_open');
     await publishTimedEvents(service.deps);
@@ -265,29 +265,41 @@ describe('the rehearsal of an election', () => {
     },
   );
 
-  test.for(['edit', 'voter'])(
-    'ends at its start, and the event, which was not ready then, is opened by no %s that comes before the wipe',
-    async (change) => {
-      const event = await create({ startsAt: Date.now() + 3_600_000 });
-      const [position] = event.positions;
-      const group = await of(event).make('/groups', { name: 'North' });
-      await of(event).change(`/positions/${position?.id}`, { groupId: group.id });
-      const inside = { name: 'In', email: address('in'), groupId: group.id };
-      const { id: voter } = await of(event).make('/voters', inside);
-      await of(event).make('/voters', { name: 'Out', email: address('out') });
-      await of(event).change('', { status: 'rehearsal' });
-      demand(await of(event).delete(`/voters/${voter}`), 202);
-      await renewReadiness(event);
-      await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
-      service.deps.events.forget(event.id);
-      if (change === 'edit') await of(event).change('', { voter: { selfRegistration: true } });
-      else await of(event).make('/voters', { ...inside, email: address('late') });
-      await renewReadiness(event);
-      await publishTimedEvents(service.deps);
-      expect(await of(event).show('')).toMatchObject({ status: 'draft', startsAt: null });
-      expect((await of(event).show('')).missedStartAt).toEqual(expect.any(Number));
-    },
-  );
+  test('takes no registration that its wipe would drop, once its start has come', async () => {
+    const event = await create({ startsAt: Date.now() + 3_600_000, voter: { selfRegistration: true } });
+    await of(event).change('', { status: 'rehearsal' });
+    await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
+    service.deps.events.forget(event.id);
+    const late = await account.page(event, 'register/voter', { name: 'Late', email: address('late') });
+    expect([late.status, late.headers.get('retry-after')]).toEqual([500, '1']);
+  });
+
+  test('ends at its start, and the event, which was not ready then, is opened by no edit or voter that comes before the wipe', async () => {
+    const event = await create({ startsAt: Date.now() + 3_600_000 });
+    const [position] = event.positions;
+    const group = await of(event).make('/groups', { name: 'North' });
+    await of(event).change(`/positions/${position?.id}`, { groupId: group.id });
+    const inside = { name: 'In', email: address('in'), groupId: group.id };
+    const { id: voter } = await of(event).make('/voters', inside);
+    await of(event).make('/voters', { name: 'Out', email: address('out') });
+    await of(event).change('', { status: 'rehearsal' });
+    demand(await of(event).delete(`/voters/${voter}`), 202);
+    await renewReadiness(event);
+    await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
+    service.deps.events.forget(event.id);
+    const late = { ...inside, email: address('late') };
+    for (const answer of [
+      await of(event).post('/voters', late),
+      await of(event).post('/voters/batch', { voters: [late] }),
+      await account.page(event, 'voter-key/request', { email: late.email }),
+    ])
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([500, '1']);
+    await of(event).change('', { voter: { selfRegistration: true } });
+    await renewReadiness(event);
+    await publishTimedEvents(service.deps);
+    expect(await of(event).show('')).toMatchObject({ status: 'draft', startsAt: null });
+    expect((await of(event).show('')).missedStartAt).toEqual(expect.any(Number));
+  });
 
   // A rehearsal could not be closed, so that nobody rehearsed results, report and publishing.
   test('goes in rounds: each closes with a final result, report and proof, and the next begins with an empty box', async () => {

@@ -57,8 +57,10 @@ export const de: MailWords = {
     subject: (title) => `Ihre Adresse für „${title}“ wurde geändert`,
     intro: (title) =>
       `die Veranstalter haben die E-Mail-Adresse geändert, unter der Sie in einer Abstimmung geführt werden, die sie „${title}“ nennen. Wahlschlüssel kommen nicht mehr an diese Adresse, und die bisherigen gelten nicht mehr.`,
+    back: (title) =>
+      `die Veranstalter haben die E-Mail-Adresse geändert, unter der Sie in einer Abstimmung geführt werden, die sie „${title}“ nennen, und die Änderung inzwischen zurückgenommen. Wahlschlüssel, die dazwischen verschickt wurden, gingen an die andere Adresse.`,
     warning:
-      'Wenn Sie das nicht veranlasst haben, wenden Sie sich jetzt an die Veranstalter: Wer die neue Adresse liest, kann an Ihrer Stelle abstimmen.',
+      'Wenn Sie das nicht veranlasst haben, wenden Sie sich jetzt an die Veranstalter: Wer die andere Adresse liest, kann an Ihrer Stelle abstimmen.',
   },
   closing: {
     subject: (title) => `„${title}“ endet bald`,

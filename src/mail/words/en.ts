@@ -58,8 +58,10 @@ export const en = {
     subject: (title: string) => `Your address was changed for "${title}"`,
     intro: (title: string) =>
       `the organizers have changed the e-mail address under which you are listed in a voting event, which they call "${title}". Voter keys no longer come to this address, and those that did are no longer valid.`,
+    back: (title: string) =>
+      `the organizers changed the e-mail address under which you are listed in a voting event, which they call "${title}", and have changed it back since. Voter keys that were mailed in between went to the other address.`,
     warning:
-      'If you did not ask for that, turn to the organizers now: whoever reads the new address can vote in your place.',
+      'If you did not ask for that, turn to the organizers now: whoever reads the other address can vote in your place.',
   },
   closing: {
     subject: (title: string) => `"${title}" is about to close`,

@@ -55,8 +55,10 @@ export const es: MailWords = {
     subject: (title) => `Se ha cambiado su dirección para «${title}»`,
     intro: (title) =>
       `los organizadores han cambiado la dirección de correo con la que usted figura en una votación que llaman «${title}». Las claves de voto ya no llegan a esta dirección y las anteriores ya no son válidas.`,
+    back: (title) =>
+      `los organizadores cambiaron la dirección de correo con la que usted figura en una votación que llaman «${title}» y ya la han restablecido. Las claves de voto enviadas entretanto llegaron a la otra dirección.`,
     warning:
-      'Si no lo ha pedido usted, póngase ahora en contacto con los organizadores: quien lea la nueva dirección puede votar en su lugar.',
+      'Si no lo ha pedido usted, póngase ahora en contacto con los organizadores: quien lea la otra dirección puede votar en su lugar.',
   },
   closing: {
     subject: (title) => `«${title}» está a punto de cerrarse`,

@@ -55,8 +55,10 @@ export const fr: MailWords = {
     subject: (title) => `Votre adresse a été modifiée pour « ${title} »`,
     intro: (title) =>
       `les organisateurs ont modifié l’adresse électronique sous laquelle vous figurez dans un scrutin qu’ils appellent « ${title} ». Les clés de vote n’arrivent plus à cette adresse, et les précédentes ne sont plus valables.`,
+    back: (title) =>
+      `les organisateurs ont modifié l’adresse électronique sous laquelle vous figurez dans un scrutin qu’ils appellent « ${title} », puis l’ont rétablie. Les clés de vote envoyées entre-temps sont allées à l’autre adresse.`,
     warning:
-      'Si vous ne l’avez pas demandé, adressez-vous tout de suite aux organisateurs : qui lit la nouvelle adresse peut voter à votre place.',
+      'Si vous ne l’avez pas demandé, adressez-vous tout de suite aux organisateurs : qui lit l’autre adresse peut voter à votre place.',
   },
   closing: {
     subject: (title) => `« ${title} » va bientôt se terminer`,
