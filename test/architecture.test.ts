@@ -54,33 +54,33 @@ const OPEN_DOORS = new Map([
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2061,
-  'payment-providers': 2016,
+  'payment-providers': 2013,
   database: 2251,
   'embedded-postgres': 850,
   http: 4160,
   server: 1013,
   reference: 2767,
   jobs: 592,
-  mail: 610,
+  mail: 618,
   accounts: 932,
   webhooks: 2410,
-  'voting-events': 5048,
+  'voting-events': 5063,
   'ballot-definition': 3846,
   voters: 5398,
-  payments: 4012,
+  payments: 4021,
   credits: 688,
   ballots: 3126,
   'ballot-log': 4573,
   'service-log': 627,
   tally: 2554,
-  results: 6310,
+  results: 6301,
   letters: 1003,
   console: 1142,
   demo: 435,
   commands: 4088,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_684;
+const LINES_OF_ALL = 64_704;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -217,7 +217,7 @@ export class IdempotencyStore {
       return (await executor.update(idempotencyKeys).set(kept).where(held())).rowCount === 1;
     };
     const release = async (): Promise<void> => {
-      await db.delete(idempotencyKeys).where(held());
+      await db.delete(idempotencyKeys).where(and(held(), isNull(idempotencyKeys.status)));
     };
     let [taken, stored] = [false, false];
     const claim: HeldClaim = {

@@ -78,7 +78,6 @@ function noticeOf(event: z.infer<typeof eventSchema>): WebhookNotice {
     topic: topicOf(event.type),
     attemptId: textOrNull(object.metadata?.[ATTEMPT_PARAMETER]) ?? textOrNull(object.client_reference_id),
     reference: textOrNull(object.client_reference_id),
-    checkoutSessionId: object.object === 'checkout.session' ? textOrNull(object.id) : null,
     providerPaymentId: object.object === 'payment_intent' ? textOrNull(object.id) : textOrNull(intent),
   };
 }
@@ -141,7 +140,7 @@ function readThin(body: Buffer): WebhookVerdict {
   if (!thin.success) return { kind: 'unreadable' };
   const { id: eventKey, type: eventType } = thin.data;
   const topic = /\.account\b|\baccount\./.test(eventType) ? 'account' : 'other';
-  const nothing = { attemptId: null, reference: null, checkoutSessionId: null, providerPaymentId: null };
+  const nothing = { attemptId: null, reference: null, providerPaymentId: null };
   return { kind: 'genuine', notice: { eventKey, eventType, topic, ...nothing } };
 }
 

@@ -64,7 +64,6 @@ function noticeOf(parsed: ProviderEvent, rawBody: Uint8Array): WebhookNotice {
     topic,
     attemptId: attemptIdOf(data?.metadata) ?? attemptIdOf(data?.transaction?.metadata),
     reference: textOrNull(data?.reference ?? data?.transaction_reference ?? data?.transaction?.reference),
-    checkoutSessionId: null,
     // The ID of a refund or a dispute is not that of the payment.
     providerPaymentId: textOrNull(topic === 'payment' ? data?.id : data?.transaction?.id),
   };

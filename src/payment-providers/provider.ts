@@ -205,7 +205,6 @@ export interface WebhookNotice {
   readonly topic: 'payment' | 'refund' | 'dispute' | 'account' | 'other';
   readonly attemptId: string | null;
   readonly reference: string | null;
-  readonly checkoutSessionId: string | null;
   readonly providerPaymentId: string | null;
 }
 

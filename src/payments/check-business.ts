@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { mailAccount } from '#src/accounts/mail-account.ts';
 import { type Executor, inTransaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import {
   type AccountDescription,
@@ -128,10 +129,26 @@ async function checkBusiness(deps: CheckDeps, business: PaymentBusiness): Promis
     );
     await mailBusinessOwner(tx, business, 'unready');
   });
-  // One transaction per event, after that of the business: other changes lock the event before the business.
-  for (const id of await listUnopenedEvents(deps.db, business))
-    await inTransaction(deps.db, (tx) => renewMissing(tx, id));
+  await renewEvents(deps, business);
   return ready;
+}
+
+/**
+ * Stores for each event of a business whether it may open now. Call after the business's `ready` was stored: other changes lock an
+ * event before its business. If an event fails, as one that an import holds, a check of the business comes again for it.
+ */
+export async function renewEvents(deps: Pick<CheckDeps, 'db' | 'log'>, business: PaymentBusiness): Promise<void> {
+  let fault: unknown;
+  for (const id of await listUnopenedEvents(deps.db, business))
+    await inTransaction(deps.db, (tx) => renewMissing(tx, id)).catch((failed: unknown) => {
+      fault = failed;
+    });
+  if (fault === undefined) return;
+  deps.log.warn(
+    { business: business.id, fault: summariseFault(fault) },
+    'events of a business are renewed by its next check',
+  );
+  await planBusinessCheck(deps.db, business.id, null, (await readNow(deps.db)) + CHECKED_EVERY_MS);
 }
 
 /** The provider's description of an account; null if the provider refuses the account, which then takes no payments. */

@@ -10,10 +10,11 @@ import {
   sealCredentials,
   updateBusiness,
 } from './business-repository.ts';
+import { renewEvents } from './check-business.ts';
 import type { PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
-type BusinessDeps = Pick<PaymentDeps, 'db' | 'clock' | 'secrets' | 'payments'>;
+type BusinessDeps = Pick<PaymentDeps, 'db' | 'clock' | 'log' | 'secrets' | 'payments'>;
 
 /** `country`: ISO 3166-1 alpha-2, upper case; used only if the provider names no country. */
 interface NewConnection
@@ -95,6 +96,7 @@ export async function refreshBusiness(
     credentials: sealCredentials(deps.secrets, id, { ...credentials, accountId: described.accountId ?? undefined }),
     updatedAt: deps.clock.now(),
   });
+  await renewEvents(deps, business);
   return orNotFound(updated);
 }
 

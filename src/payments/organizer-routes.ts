@@ -42,7 +42,7 @@ import {
   viewOrganizerAttempt,
 } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { findUpToDate, readBackgrounds } from './read-payment.ts';
+import { findUpToDate, readRefunds } from './read-payment.ts';
 
 const COLUMNS = [
   ...(['id', 'votingEventId', 'purpose', 'status', 'endReason', 'provider', 'currency', 'amountMinor'] as const),
@@ -61,23 +61,23 @@ const writePaymentsCsv = (db: Database, scope: AttemptScope): AsyncGenerator<str
     [...COLUMNS, ...BACKGROUND_COLUMNS],
     async (after, limit) => {
       const rows = await listAttemptsAfter(db, scope, after, limit);
-      const backgroundOf = await readBackgrounds(db, rows);
-      return rows.map((row) => ({ ...row, background: backgroundOf(row) }));
+      const refundsOf = await readRefunds(db, rows);
+      return rows.map((row) => ({ ...row, refunds: refundsOf(row) }));
     },
-    ({ background, ...row }) => {
-      const refund = refundOf(row, background);
-      const backMinor = backOf(row, background);
+    ({ refunds, ...row }) => {
+      const refund = refundOf(row, refunds);
+      const backMinor = backOf(row, refunds);
       // Subtracts the fee even from a refunded payment, because the provider may keep it.
       const netMinor = (row.paidMinor ?? 0) - backMinor - (row.feeMinor ?? 0);
-      const beside = [background.livemode, refund?.status, refund?.amountMinor, refund?.requestedAt, row.feeMinor];
+      const beside = [row.livemode, refund?.status, refund?.amountMinor, refund?.requestedAt, row.feeMinor];
       return [...COLUMNS.map((column) => row[column]), backMinor, netMinor, row.attentionAt !== null, ...beside];
     },
   );
 
 async function listNewestPayments(db: Database, scope: AttemptScope, query: z.output<typeof listPaymentsQuery>) {
   const found = await listAttempts(db, scope, query);
-  const backgroundOf = await readBackgrounds(db, found.rows);
-  const shown = found.rows.map((row) => viewListedAttempt(row, backgroundOf(row)));
+  const refundsOf = await readRefunds(db, found.rows);
+  const shown = found.rows.map((row) => viewListedAttempt(row, refundsOf(row)));
   return listNewest(found, shown.reverse());
 }
 
@@ -151,8 +151,8 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     event,
     async (c) => {
       const attempt = await findUpToDate(payments, c.get('target').event.id, c.req.param('id'));
-      const backgroundOf = await readBackgrounds(payments.db, [attempt]);
-      return answer(c, ok(viewOrganizerAttempt(payments.secrets, attempt, backgroundOf(attempt))));
+      const refundsOf = await readRefunds(payments.db, [attempt]);
+      return answer(c, ok(viewOrganizerAttempt(payments.secrets, attempt, refundsOf(attempt))));
     },
   );
   const inEvent = loadRow(deps, (db, votingEventId, id) => findAttempt(db, { votingEventId, id }));
@@ -220,8 +220,8 @@ function addLists<Target>(
 }
 
 async function viewChanged(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt) {
-  const backgroundOf = await readBackgrounds(tx, [attempt]);
-  return viewOrganizerAttempt(deps.secrets, attempt, backgroundOf(attempt));
+  const refundsOf = await readRefunds(tx, [attempt]);
+  return viewOrganizerAttempt(deps.secrets, attempt, refundsOf(attempt));
 }
 
 const by = (c: { get(name: 'caller'): { readonly keyId: string } }) => ({ keyId: c.get('caller').keyId });

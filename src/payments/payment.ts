@@ -274,11 +274,6 @@ export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptV
   return { ...attemptWithoutCode(attempt), confirmationCode: confirmationCodeOf(secrets, attempt) };
 }
 
-export interface AttemptBackground {
-  readonly livemode: boolean;
-  readonly refunds: readonly Refund[];
-}
-
 function statusOfOwed(status: RefundStatus | undefined) {
   if (status === 'failed') return 'failed';
   return status === 'attention' ? 'needs_attention' : 'pending';
@@ -296,7 +291,7 @@ function partOf({ partRefundedMinor, partRefundedAt, reversedAt }: PaymentAttemp
 }
 
 /** The refund of the payment that paid the attempt; if the attempt bought nothing, the last refund of any payment for it. */
-export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground): OrganizerAttemptView['refund'] {
+export function refundOf(attempt: PaymentAttempt, refunds: readonly Refund[]): OrganizerAttemptView['refund'] {
   const { status, refundedAt, providerPaymentId, amountMinor } = attempt;
   const isLive = status === 'fulfilled' || status === 'succeeded';
   const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
@@ -311,19 +306,18 @@ export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground
 }
 
 /** The amount of a payment that went back, in the currency's smallest unit, without fees that its payer bore. */
-export function backOf(attempt: PaymentAttempt, { refunds }: AttemptBackground): number {
+export function backOf(attempt: PaymentAttempt, refunds: readonly Refund[]): number {
   const { refundedAt, reversedAt, partRefundedMinor, paidMinor, providerPaymentId } = attempt;
   const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
   const isBack = refundedAt !== null || (reversedAt !== null && own?.status !== 'failed');
   return isBack ? (paidMinor ?? 0) : partRefundedMinor;
 }
 
-function viewOrganizerPart(attempt: PaymentAttempt, background: AttemptBackground) {
-  const { providerPaymentId: paymentId, providerReference: reference, paidAt, feeMinor } = attempt;
-  const { livemode } = background;
+function viewOrganizerPart(attempt: PaymentAttempt, refunds: readonly Refund[]) {
+  const { providerPaymentId: paymentId, providerReference: reference, paidAt, feeMinor, livemode } = attempt;
   const details = paymentId === null ? null : { reference, paymentId, paidAt, feeMinor, livemode };
   const { endReason, paidMinor, attentionAt } = attempt;
-  const refund = refundOf(attempt, background);
+  const refund = refundOf(attempt, refunds);
   return { providerDetails: details, refund, endReason, paidMinor, attention: attentionAt !== null };
 }
 
@@ -331,15 +325,15 @@ function viewOrganizerPart(attempt: PaymentAttempt, background: AttemptBackgroun
 export const viewOrganizerAttempt = (
   secrets: Secrets,
   attempt: PaymentAttempt,
-  background: AttemptBackground,
-): OrganizerAttemptView => ({ ...viewAttempt(secrets, attempt), ...viewOrganizerPart(attempt, background) });
+  refunds: readonly Refund[],
+): OrganizerAttemptView => ({ ...viewAttempt(secrets, attempt), ...viewOrganizerPart(attempt, refunds) });
 
 export const viewListedAttempt = (
   attempt: PaymentAttempt,
-  background: AttemptBackground,
+  refunds: readonly Refund[],
 ): z.output<typeof listedAttemptView> => ({
   ...attemptWithoutCode(attempt),
-  ...viewOrganizerPart(attempt, background),
+  ...viewOrganizerPart(attempt, refunds),
 });
 
 /** The body of a 402 (contract, "Payment-required body"). @param status only in answers to repeated calls */

@@ -108,23 +108,16 @@ export async function receiveProviderEvent(
     // Signed but unreadable: after an error response, the provider would repeat the message and delay its other messages.
     return ok({ received: true });
   }
-  await store(deps, business, verdict.notice, rawBody);
+  await store(deps, business, verdict.notice);
   return ok({ received: true });
 }
 
-async function store(
-  deps: PaymentDeps,
-  business: PaymentBusiness,
-  notice: WebhookNotice,
-  rawBody: Uint8Array,
-): Promise<void> {
-  const place = { table: 'provider_events', column: 'body', row: `${business.id}/${notice.eventKey}` };
+async function store(deps: PaymentDeps, business: PaymentBusiness, notice: WebhookNotice): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
     const nowMs = await readNow(tx);
     const isNew = await insertProviderEvent(tx, {
       paymentBusinessId: business.id,
-      ...pick(notice, ['eventKey', 'eventType', 'attemptId', 'reference', 'checkoutSessionId', 'providerPaymentId']),
-      body: deps.secrets.seal(rawBody, place),
+      ...pick(notice, ['eventKey', 'eventType', 'attemptId', 'reference', 'providerPaymentId']),
       ...(notice.topic === 'other' ? { outcome: 'ignored', processedAt: nowMs } : {}),
       ...(notice.topic === 'account' ? { outcome: 'applied', processedAt: nowMs } : {}),
       receivedAt: nowMs,

@@ -7,6 +7,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { type CheckoutPage, PaymentProviderRefused } from '#src/payment-providers/provider.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
+import { ApiError } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -44,6 +45,8 @@ interface CheckoutOrder extends Pick<PaymentAttempt, 'purpose' | 'amountMinor' |
 }
 
 const CHECKOUTS_PER_HOUR = 10;
+/** Each page may have a reference of its own, and the provider is asked about all of them, one after the other. */
+const MOST_PAGES = 5;
 
 /**
  * The first call of a checkout: stores the order, requests a page from the provider, and answers 402 with its URL (contract,
@@ -89,9 +92,11 @@ async function resumable(
   if (claim === undefined) return undefined;
   const known = await findAttemptByRequest(deps.db, order.event.id, claim.requestKeys);
   if (known === undefined) return undefined;
-  if (isOpen(known.status) && (await readNow(deps.db)) < known.expiresAt) return known;
-  // The attempt has ended or expired: the same request may begin a new attempt.
+  const isWorn = known.page === null && known.pages >= MOST_PAGES;
+  if (!isWorn && isOpen(known.status) && (await readNow(deps.db)) < known.expiresAt) return known;
+  // The attempt has ended or expired, or many tries gave no page: the same request may begin a new attempt.
   await noteOnAttempt(deps.db, known, { requestKey: null });
+  if (isWorn) await settlePayment(deps, known, { kind: 'expired', refused: false });
   return undefined;
 }
 
@@ -153,6 +158,11 @@ async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: 
       await settlePayment(deps, attempt, { kind: 'expired', refused: false });
       continue;
     }
+    if (attempt.pages === 0) {
+      // No provider knows it: its process has ended before it asked for a page.
+      await settlePayment(deps, attempt, { kind: 'expired', refused: false });
+      continue;
+    }
     if (attempt.page === null) continue;
     const business = await businessOf(deps.db, attempt);
     const { expireCheckout, referenceFor } = deps.payments.of(business);
@@ -161,8 +171,11 @@ async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: 
     countCall(deps, business.id);
     const state = await callProvider(deps, payerPatience(), () =>
       askBusiness(deps, business, (_provider, credentials) => expireCheckout(credentials, handle)),
-    );
-    await settlePayment(deps, attempt, state);
+    ).catch((fault: unknown) => {
+      // Its hold stays: the new attempt is refused only if too few credits are left.
+      if (!(fault instanceof ApiError)) throw fault;
+    });
+    if (state !== undefined) await settlePayment(deps, attempt, state);
   }
 }
 

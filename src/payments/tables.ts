@@ -148,10 +148,7 @@ export const providerEvents = pgTable(
     eventType: text('event_type').notNull(),
     attemptId: text('attempt_id'),
     reference: text(),
-    checkoutSessionId: text('checkout_session_id'),
     providerPaymentId: text('provider_payment_id'),
-    /** The encrypted bytes of the message, as evidence in a dispute. */
-    body: text().notNull(),
     outcome: text().$type<'applied' | 'unmatched' | 'ignored'>(),
     receivedAt: timeMs('received_at').notNull(),
     processedAt: timeMs('processed_at'),

@@ -23,7 +23,6 @@ import { ballotsOf, type Disclosure, NOTHING_SHOWN, openSnapshot, type PublicSna
 import type { EventResults } from './event-results.ts';
 import { readBox } from './read-box.ts';
 import { type CountInputs, readCountInputs } from './read-count-inputs.ts';
-import { foldRollFigures } from './read-stats.ts';
 import { BallotDefinitionLacks, RunningCount } from './running-count.ts';
 import { type Counted, describe, shape } from './shape-count.ts';
 
@@ -188,7 +187,6 @@ export class EventCounter {
     // The log was closed since, and its key destroyed: what waited then stands in the box now. What still waits is forged.
     if (secrets === undefined && !isAgain) return this.#present(definition, audience, nowMs, close, true);
     const inputs = isClosing(close) ? measuredBy(whole, close) : whole;
-    await foldRollFigures(this.#db, event.id, inputs.electorate.changes);
     const seed = inputs.seed === undefined ? undefined : openSeed(this.#deps.secrets, event, inputs.seed);
     const root = isClosing(close) ? inputs.log.root() : close?.rootBefore;
     // The seed is secret until the result is final: with it, a voter could calculate how to break a tie.

@@ -41,7 +41,7 @@ const BASE = `
     WHERE v.voting_event_id = $1
   UNION ALL SELECT 'log', '0', lot_seed, frontier, NULL FROM ballot_logs WHERE voting_event_id = $1
   UNION ALL SELECT 'disputed', '0', '0', NULL, NULL FROM voting_events WHERE id = $1 AND alarm IS NOT NULL
-  UNION ALL SELECT 'electorate', changes::text, weight_micro::text, NULL, NULL FROM electorate($1)
+  UNION ALL SELECT 'electorate', '0', weight_micro::text, NULL, NULL FROM electorate($1)
   UNION ALL SELECT 'group', group_id, sum(weight_micro - voted_weight_micro)::text, NULL, NULL FROM roll_figures
     WHERE voting_event_id = $1 AND status = 'approved' AND group_id <> '' GROUP BY group_id
   UNION ALL SELECT 'changes', identity_changes::text, roll_changes::text, NULL, NULL FROM voting_events WHERE id = $1
@@ -126,11 +126,10 @@ export async function readCountInputs(pool: Pool, eventId: string, afterLeaf: bi
     seed: log?.amount,
     /** Whether a check found that the ballots or their log are not what was signed. */
     disputed: of('disputed').length > 0,
-    /** Weight of the approved voters. `changes` is the number of rows of roll changes that `foldRollFigures` can merge. */
+    /** Weight of the approved voters. */
     electorate: {
       weightMicro: BigInt(electorate?.amount ?? 0) - sumOf(withheld),
       byGroup: new Map(of('group').map(({ number, amount }) => [number, BigInt(amount) - withheldOf(number)])),
-      changes: Number(electorate?.number ?? 0),
     },
     /** Whether the weight of any voter is not whole. */
     fractional: of('fractional').length > 0,

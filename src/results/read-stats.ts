@@ -84,28 +84,29 @@ export type StatsView = z.output<typeof statsView>;
 
 /** The figures of an event (completions 3, rule 6). Ballots and votes change in the disclosure steps of the audience (completions 5.6). */
 export async function readStats(
-  deps: Pick<Deps, 'db' | 'reads'>,
+  { reads }: Pick<Deps, 'reads'>,
   counting: Counting,
   definition: BallotDefinition,
   audience: ResultsAudience,
   nowMs: number,
 ): Promise<StatsView> {
   const { event } = definition;
-  const { reads } = deps;
   // Count first: the count runs a due disclosure step, which the figures must show.
   const count = await counting.summary(definition, audience, nowMs);
-  const [figures, payments, changes] = await Promise.all([
-    readVoterFigures(reads, event.id),
-    readPaymentFigures(reads, event.id),
-    // Read the event again: its change counters grow without a new version of the definition.
-    findEventById(reads, event.id),
-  ]);
-  if (figures.waiting && isFinalAt(event, nowMs)) {
-    // The final result discloses the remaining voters. The result may have just become final: make that step, and read again.
+  const read = () =>
+    Promise.all([
+      readVoterFigures(reads, event.id),
+      readPaymentFigures(reads, event.id),
+      // Read the event again: its change counters grow without a new version of the definition.
+      findEventById(reads, event.id),
+    ]);
+  let found = await read();
+  if (found[0].waiting && isFinalAt(event, nowMs)) {
+    // The final result discloses the remaining voters. The result may have just become final: make that step, and read again, once.
     await counting.disclosure.step(event.id);
-    return readStats(deps, counting, definition, audience, nowMs);
+    found = await read();
   }
-  await foldRollFigures(deps.db, event.id, figures.changes);
+  const [figures, payments, changes] = found;
   const { weight, votedWeight, approvedWeight, ...heads } = figures.voters;
   const standing = (status: CandidateStatus): number =>
     definition.candidates.filter((candidate) => candidate.status === status).length;
@@ -144,16 +145,12 @@ export async function readStats(
   };
 }
 
-/** With more rows of roll changes than this they are merged, so that their sum stays cheap. */
+/** With more rows than this that can be merged, they are, so that their sum stays cheap. */
 const MAX_ROLL_CHANGES = 200;
-
-/** Merges an event's rows of roll changes if they are many. */
-export async function foldRollFigures(db: Database, eventId: string, changes: number): Promise<void> {
-  if (changes > MAX_ROLL_CHANGES) await db.execute(sql`SELECT fold_roll_figures(${eventId})`);
-}
 
 /** Merges the roll changes of 200 events at most: the figures of a large event may not be read for days. */
 export async function foldAllRollFigures(db: Database): Promise<void> {
-  const many = sql`SELECT voting_event_id FROM roll_figures GROUP BY 1 HAVING count(*) > ${MAX_ROLL_CHANGES} LIMIT 200`;
+  const many = sql`SELECT voting_event_id FROM roll_figures GROUP BY 1
+    HAVING count(*) - count(DISTINCT (group_id, status, source)) > ${MAX_ROLL_CHANGES} LIMIT 200`;
   for (const id of await valuesOf<string>(db, many)) await db.execute(sql`SELECT fold_roll_figures(${id})`);
 }

@@ -29,8 +29,6 @@ interface VoterFigures extends Record<string, unknown> {
   };
   /** Whether somebody voted who is not disclosed yet. */
   readonly waiting: boolean;
-  /** Rows of roll changes that the figures are the sum of. */
-  readonly changes: number;
   readonly pendingBallots: number;
   readonly byGroup: StatsView['byGroup'];
 }
@@ -39,9 +37,9 @@ interface VoterFigures extends Record<string, unknown> {
 export async function readVoterFigures(executor: Executor, eventId: string): Promise<VoterFigures> {
   const { rows } = await executor.execute<VoterFigures>(sql`
     WITH f AS MATERIALIZED (
-      SELECT group_id, status, heads, weight_micro, voted, voted_weight_micro, 1 AS change
+      SELECT group_id, status, heads, weight_micro, voted, voted_weight_micro
       FROM roll_figures WHERE voting_event_id = ${eventId}
-      UNION ALL SELECT w.group_id, s.status, s.sign * w.heads, s.sign * w.weight_micro, 0, 0, 0
+      UNION ALL SELECT w.group_id, s.status, s.sign * w.heads, s.sign * w.weight_micro, 0, 0
       FROM withheld_approvals(${eventId}) w CROSS JOIN (VALUES ('approved', -1), ('pending', 1)) AS s (status, sign))
     SELECT
       (SELECT jsonb_build_object(
@@ -53,7 +51,6 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
         'votedWeight', coalesce(sum(voted_weight_micro), 0)::text,
         'unreachable', (SELECT count(*) FROM voters v WHERE v.voting_event_id = ${eventId} AND v.email IS NULL
           AND v.key_status = 'none' AND ${MAY_VOTE})) FROM f) AS voters,
-      (SELECT coalesce(sum(change), 0)::int FROM f) AS changes,
       EXISTS (SELECT 1 FROM undisclosed_voters WHERE voting_event_id = ${eventId}) AS waiting,
       (SELECT count(*)::int FROM pending_ballots WHERE voting_event_id = ${eventId}) AS "pendingBallots",
       (SELECT coalesce(jsonb_agg(jsonb_build_object('groupId', g.id, 'name', g.name,

@@ -36,21 +36,20 @@ BEGIN
   HAVING sum(heads) <> 0 OR sum(weight_micro) <> 0 OR sum(voted) <> 0 OR sum(voted_weight_micro) <> 0;
 END $$;
 
--- The electorate of an event: approved voters and their weight, without participants of a poll. `changes`: rows that folding would remove.
-CREATE OR REPLACE FUNCTION electorate(p_event text) RETURNS TABLE (heads bigint, weight_micro numeric, changes bigint) LANGUAGE sql STABLE AS $$
+-- The electorate of an event: approved voters and their weight, without participants of a poll.
+CREATE OR REPLACE FUNCTION electorate(p_event text) RETURNS TABLE (heads bigint, weight_micro numeric) LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(f.heads - f.voted) FILTER (WHERE f.status = 'approved'), 0)::bigint,
-    coalesce(sum(f.weight_micro - f.voted_weight_micro) FILTER (WHERE f.status = 'approved'), 0),
-    count(*) - count(DISTINCT (f.group_id, f.status, f.source))
+    coalesce(sum(f.weight_micro - f.voted_weight_micro) FILTER (WHERE f.status = 'approved'), 0)
   FROM roll_figures f WHERE f.voting_event_id = p_event;
 $$;
 
 -- Voters of an event by the plan limit that they count against: the organizer's own, with any status, and registrations that were
--- not rejected. `total` includes rejected registrations but no participants of polls; `parts` is the number of rows summed up.
+-- not rejected. `total` includes rejected registrations but no participants of polls; `parts` is the number of rows that folding would remove.
 CREATE OR REPLACE FUNCTION voter_places(p_event text)
 RETURNS TABLE (organizer bigint, registration bigint, total bigint, parts bigint) LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(f.heads) FILTER (WHERE f.source = 'organizer'), 0)::bigint,
     coalesce(sum(f.heads) FILTER (WHERE f.source = 'registration' AND f.status <> 'rejected'), 0)::bigint,
-    coalesce(sum(f.heads) FILTER (WHERE f.source <> 'poll'), 0)::bigint, count(*)
+    coalesce(sum(f.heads) FILTER (WHERE f.source <> 'poll'), 0)::bigint, count(*) - count(DISTINCT (f.group_id, f.status, f.source))
   FROM roll_figures f WHERE f.voting_event_id = p_event;
 $$;
 

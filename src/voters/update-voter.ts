@@ -184,7 +184,7 @@ export const mailOldAddressJob = (deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>)
       const to = deps.secrets.open(sealedAddress, oldAddressPlace(eventId, voterId)).toString('utf8');
       const voter = await findVoter(deps.db, eventId, voterId);
       if (voter === undefined) return;
-      // The warning waited: whoever had the other address in between may have voted.
+      // The warning waited meanwhile, and somebody may have voted with a key that went to the other address.
       const isBack = voter.email !== null && emailKey(voter.email) === emailKey(to);
       await takeMailOrWait(deps, run, event, to);
       const mail = eventMail(event, to, ({ hello, addressChanged }) => ({

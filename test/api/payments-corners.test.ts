@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { listDueAttempts } from '#src/payments/attempt-repository.ts';
@@ -6,8 +7,10 @@ import { raiseAged } from '#src/payments/manage-payment.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
 import { demand, fieldOf, valuesOf } from '#test/harness/answers.ts';
-import { visitor } from '#test/harness/elections.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
 import {
+  checkoutUrlOf,
+  connectTestBusiness,
   decide,
   lookAtPayment,
   type PaidEvent,
@@ -249,4 +252,65 @@ test('a poll that sells credits does not become an election, whose voters could 
   const [position] = event.positions;
   await event.account.change(`/voting-events/${event.id}/positions/${position?.id}`, { quadraticTopUp: null });
   demand(await become(), 200);
+});
+
+describe('credits that an earlier checkout holds', () => {
+  /** A visitor whose first checkout holds all their credits. */
+  async function begin() {
+    const event = await quadraticShop('provider_a', 4);
+    const visitorId = visitor();
+    const { attempt } = await event.begin({ visitorId, votes: votes(event, 2) });
+    const again = () =>
+      event.page('ballot/cast', { visitorId, votes: votes(event, 2), email: 'a@mail.example', returnUrl: RETURN_URL });
+    return { event, attempt, again };
+  }
+
+  test('are free again where the process ended before it asked for a page', async () => {
+    const { attempt, again } = await begin();
+    await query("UPDATE payment_attempts SET page = NULL, pages = 0, status = 'created' WHERE id = $1", attempt);
+    expect((await again()).status).toBe(402);
+  });
+
+  test('keep nobody from another checkout where the key of its business has ended', async () => {
+    const event = await quadraticShop('provider_a', 100);
+    const visitorId = visitor();
+    const { attempt } = await event.begin({ visitorId, votes: votes(event, 2) });
+    await query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', attempt);
+    const other = await connectTestBusiness(service, event.account, 'provider_a');
+    const link = { paymentBusinessId: other.id };
+    demand(await event.account.put(`/voting-events/${event.id}/payment-business`, link), 200);
+    Object.assign(sandbox.faults, { refuseStatus: 401, refuseTimes: 1 });
+    const body = { visitorId, votes: votes(event, 2), email: 'a@mail.example', returnUrl: RETURN_URL };
+    expect((await event.page('ballot/cast', body)).status).toBe(402);
+  });
+});
+
+test('who pays after many first calls that the provider did not answer has paid, and may vote', async () => {
+  const event = await poll('provider_b');
+  const body = { visitorId: visitor(), votes: votesFor(event), email: 'payer@mail.example', returnUrl: RETURN_URL };
+  const headers = { 'Idempotency-Key': randomUUID() };
+  const first = () => event.account.page(event, 'ballot/cast', body, headers);
+  Object.assign(sandbox.faults, { refuseStatus: 500, refuseTimes: 1_000 });
+  for (let calls = 0; calls < 40; calls += 1) expect((await first()).status).toBe(500);
+  Object.assign(sandbox.faults, { refuseStatus: 0, refuseTimes: 0, latencyMs: 300 });
+  const asked = await first();
+  const { paymentAttemptId } = demand(asked, 402);
+  await decide(checkoutUrlOf(asked), 'pay');
+  expect((await event.cast(paymentAttemptId)).status).toBe(201);
+  Object.assign(sandbox.faults, { latencyMs: 0 });
+});
+
+test('a rehearsed payment of a live business says that no money moved', async () => {
+  const event = await poll('provider_a', {}, undefined, false);
+  await query('UPDATE payment_businesses SET livemode = true WHERE id = $1', event.businessId);
+  await event.change({ status: 'rehearsal' });
+  const asked = await event.page('ballot/cast', {
+    visitorId: visitor(),
+    votes: votesFor(event),
+    returnUrl: RETURN_URL,
+  });
+  const { paymentAttemptId } = demand(asked, 402);
+  await decide(`${service.url}${new URL(checkoutUrlOf(asked)).pathname}`, 'pay');
+  const { livemode, providerDetails } = await event.payment(paymentAttemptId);
+  expect([livemode, providerDetails.livemode]).toEqual([false, false]);
 });

@@ -1,7 +1,9 @@
+import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
-import { checkUnreadyBusinesses } from '#src/payments/check-business.ts';
+import { checkBusinessJob, checkUnreadyBusinesses } from '#src/payments/check-business.ts';
+import { refreshBusiness } from '#src/payments/connect-business.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
@@ -149,4 +151,37 @@ test('a page that provider_a answers 404 for ends with its time', async () => {
   await service.query('UPDATE payment_attempts SET expires_at = 1, asked_at = NULL WHERE id = $1', [attempt]);
   expect(await event.payment(attempt)).toMatchObject({ status: 'cancelled', endReason: 'page_expired' });
   expect(await isReady(event)).toBe(true);
+});
+
+describe('an event that a business keeps from opening', () => {
+  /** A scheduled event whose business has become unready. */
+  async function createBlocked() {
+    const event = await poll('provider_a', {}, undefined, false);
+    await event.change({ startsAt: Date.now() + 3_600_000 });
+    keyEnds();
+    await checkBusinessJob(paymentDeps(service.deps)).work(
+      { businessId: event.businessId, refusal: null },
+      { id: '1', attempt: 1, last: false },
+    );
+    expect((await event.show('')).missing).toMatchObject([{ reason: 'business_not_ready' }]);
+    Object.assign(sandbox.faults, NO_FAULTS);
+    return event;
+  }
+
+  test('may open once an operator has refreshed the business', async () => {
+    const event = await createBlocked();
+    await refreshBusiness(service.deps, event.businessId, {});
+    expect((await event.show('')).missing).toEqual([]);
+  });
+
+  test('may open although an import holds it while the business is seen ready', async () => {
+    const event = await createBlocked();
+    await service.deps.db.transaction(async (tx) => {
+      await tx.execute(sql`SELECT FROM voting_events WHERE id = ${event.id} FOR UPDATE`);
+      await checkUnreadyBusinesses(paymentDeps(service.deps));
+    });
+    expect(await isReady(event)).toBe(true);
+    await service.query("UPDATE jobs SET run_at = 0 WHERE key = 'check-business:' || $1", [event.businessId]);
+    await untilTrue(async () => (await event.show('')).missing.length === 0);
+  });
 });

@@ -3,7 +3,6 @@ import { describe, expect, test, vi } from 'vitest';
 import type { Caller } from '#src/http/caller.ts';
 import type { Claim } from '#src/http/idempotent-request.ts';
 import { textHolds } from '#src/platform/text.ts';
-import { foldRollFigures } from '#src/results/read-stats.ts';
 import { importPart } from '#src/voters/import-roll.ts';
 import { ownerOf } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -397,11 +396,11 @@ describe('the electorate of an election', () => {
     await Promise.all(
       Array.from({ length: 60 }, async (_, index) => {
         demand(await patiently(() => add(index)), 201);
-        await foldRollFigures(service.deps.db, id, Number.POSITIVE_INFINITY);
+        await service.query('SELECT fold_roll_figures($1)', [id]);
       }),
     );
     expect(await electorateOf(id)).toBe(90);
-    await foldRollFigures(service.deps.db, id, Number.POSITIVE_INFINITY);
+    await service.query('SELECT fold_roll_figures($1)', [id]);
     expect(await changesOf(id)).toBe(1);
     expect(await electorateOf(id)).toBe(90);
   });

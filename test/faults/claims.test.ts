@@ -118,3 +118,34 @@ test('keeps the key of a payment that is still under way, and frees a claim that
   const answered = demand(await first, 402);
   expect(demand(await ask(), 402)).toEqual(answered);
 });
+
+test('a registration is made once whose answer to COMMIT was lost while the database stayed up', async () => {
+  const [lane] = lanes;
+  if (lane === undefined) throw new Error('no lane');
+  const account = await direct.account();
+  const open = await account.event({ type: 'poll', candidate: { selfRegistration: true } }, undefined, false);
+  await account.of(open).change('', { status: 'open' });
+  const headers = { 'Idempotency-Key': visitor() };
+  const body = { name: 'Newcomer', positionIds: [open.positions[0]?.id] };
+  const ask = () =>
+    lane.service.call('POST', `/public/voting-events/${open.id}/register/candidate`, body, {
+      key: account.vote,
+      headers,
+    });
+  let cuts = 0;
+  lane.proxy.onSent = (bytes) => {
+    if (cuts > 0 || !/commit/i.test(bytes.toString('latin1'))) return;
+    cuts += 1;
+    lane.proxy.deaf = true;
+    setTimeout(() => {
+      lane.proxy.cut();
+      lane.proxy.deaf = false;
+    }, 50);
+  };
+  const answers = [await ask(), await ask(), await ask()];
+  lane.proxy.onSent = undefined;
+  expect(cuts).toBe(1);
+  expect(answers.map(({ status }) => status)).toEqual([500, 201, 201]);
+  const made = await direct.query("SELECT FROM candidates WHERE voting_event_id = $1 AND name = 'Newcomer'", [open.id]);
+  expect(made).toHaveLength(1);
+});
