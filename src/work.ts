@@ -16,7 +16,7 @@ import { checkBusinessJob, checkUnreadyBusinesses } from '#src/payments/check-bu
 import { raiseAged } from '#src/payments/manage-payment.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
-import { refundPaymentJob, sweepRefunds } from '#src/payments/refund-payment.ts';
+import { giveEventBackJob, refundPaymentJob, sweepRefunds } from '#src/payments/refund-payment.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { askWitnesses, askWitnessesJob } from '#src/service-log/ask-witnesses.ts';
@@ -80,6 +80,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     askWitnessesJob(deps),
     processProviderEventJob(payments),
     refundPaymentJob(payments),
+    giveEventBackJob(payments),
     checkBusinessJob(payments),
     publishStatusJob(deps),
     renewReadinessJob(deps),

@@ -55,32 +55,32 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2061,
   'payment-providers': 2013,
-  database: 2251,
+  database: 2259,
   'embedded-postgres': 850,
   http: 4160,
   server: 1013,
   reference: 2767,
   jobs: 592,
   mail: 618,
-  accounts: 932,
-  webhooks: 2410,
+  accounts: 921,
+  webhooks: 2404,
   'voting-events': 5063,
   'ballot-definition': 3846,
-  voters: 5398,
-  payments: 4021,
+  voters: 5378,
+  payments: 4027,
   credits: 688,
-  ballots: 3126,
-  'ballot-log': 4573,
+  ballots: 3122,
+  'ballot-log': 4595,
   'service-log': 627,
   tally: 2554,
-  results: 6301,
+  results: 6309,
   letters: 1003,
   console: 1142,
   demo: 435,
-  commands: 4088,
+  commands: 4080,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_704;
+const LINES_OF_ALL = 64_700;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

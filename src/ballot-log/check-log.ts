@@ -58,11 +58,33 @@ export async function checkLogs(deps: CheckDeps, sinceMs: number): Promise<void>
   }
 }
 
+/**
+ * How often a check that found a fault is made again, because log or event changed under it: it reads in many statements, and the wipe of
+ * a rehearsal or a new end between two of them looks like a fault.
+ */
+const CHECKS_AGAIN = 3;
+
 /** Checks one log, in chunks. @param onRoll gets the checked roll of an election whose log is not closed @returns the first fault, in words */
 export async function checkLog(
   deps: CheckDeps,
   eventId: string,
   onRoll?: (roll: CheckedRoll) => void,
+): Promise<string | undefined> {
+  const state = async (): Promise<string> => {
+    const [event, head] = [await findEventById(deps.db, eventId), await findHead(deps.db, eventId)];
+    return JSON.stringify([event?.definitionVersion, event?.rehearsalSince, event?.finalAt, head?.frontier.size]);
+  };
+  for (let left = CHECKS_AGAIN; ; left -= 1) {
+    const before = await state();
+    const fault = await findFault(deps, eventId, onRoll);
+    if (fault === undefined || left === 0 || (await state()) === before) return fault;
+  }
+}
+
+async function findFault(
+  deps: CheckDeps,
+  eventId: string,
+  onRoll: ((roll: CheckedRoll) => void) | undefined,
 ): Promise<string | undefined> {
   const event = await findEventById(deps.db, eventId);
   const definition = event === undefined ? undefined : await deps.definitions.get(event);

@@ -7,7 +7,7 @@ import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-
 import type { Clock } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { type ApiError, type Issue, invalidField, validationError } from '#src/platform/errors.ts';
-import { isRefusal, type Refusal, refusalError } from '#src/voters/eligibility.ts';
+import { checkCast, isRefusal, type Refusal, refusalError } from '#src/voters/eligibility.ts';
 import {
   countWrongKey,
   type Identity,
@@ -15,13 +15,12 @@ import {
   identityOf,
   participantIssues,
   participantsOf,
-  verifyVoter,
 } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
-import { tagOfIdentity } from '#src/voters/voter-tag.ts';
+import { taggedVoter, tagOfIdentity } from '#src/voters/voter-tag.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { worldChanged } from '#src/voting-events/guard-change.ts';
-import { isFinalAt, notOpen, paperOf, statusAt } from '#src/voting-events/lifecycle.ts';
+import { isFinalAt, notOpen, paperOf } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { CastBody } from './ballot.ts';
 import { type PackedPosition, packEntries } from './ballot-encoding.ts';
@@ -148,12 +147,9 @@ async function groupFor(
   apiKeyId: string,
 ): Promise<string | null | undefined> {
   if (!asksForGroup(definition)) return undefined;
-  const { verdict, groupId } = await verifyVoter(deps.db.$client, deps.secrets, definition.event, identity, voterKey);
-  if (!isRefusal(verdict)) return groupId;
-  // Check the event before the voter, as the cast statement does: no wrong key is counted outside of the voting window.
-  const status = statusAt(definition.event, deps.clock.now());
-  if (status !== 'open') throw notOpen(status);
-  throw await refusedVoter(deps, definition.event, identity, verdict, apiKeyId);
+  const { verdict, tagged } = await checkCast(deps.db.$client, deps.secrets, definition.event, { identity, voterKey });
+  if (isRefusal(verdict)) throw await refusedVoter(deps, definition.event, identity, verdict, apiKeyId);
+  return tagged === null ? null : taggedVoter(definition.event.id, tagged).groupId;
 }
 
 /** The refusal of a voter at a cast. Counts wrong voter keys only, and answers 429 past the limit (completions 4.5). */

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { Config } from '#src/config.ts';
 import { lookAt } from '#src/database/check-server.ts';
 import { findPrograms, type ProgramFolders, type Programs } from '#src/database/postgres-programs.ts';
+import { withoutPassword } from '#src/database/writer.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { readVersion } from '#src/platform/version.ts';
@@ -99,18 +100,9 @@ async function awaitArchived(client: pg.Client, file: string): Promise<void> {
 }
 
 /** Splits the password off the URL, to pass it in the environment: every user of the machine can read arguments. */
-function connectionOf(url: string): {
-  readonly address: string;
-  readonly environment: Readonly<Record<string, string>>;
-} {
-  const parsed = new URL(url);
-  const password = decodeURIComponent(parsed.password);
-  parsed.password = '';
-  return { address: parsed.href, environment: password === '' ? {} : { PGPASSWORD: password } };
-}
-
 async function copyServer(source: BackupSource, programs: Programs, target: string): Promise<void> {
-  const { address, environment } = connectionOf(source.url);
+  const { address, password } = withoutPassword(source.url);
+  const environment = password === undefined ? {} : { PGPASSWORD: password };
   const words = ['-D', target, '-d', address, '-c', 'fast', '-X', 'stream', '--progress', '--no-password'];
   let bar = NO_PROGRESS;
   let total = 0;

@@ -19,6 +19,14 @@ export function splitHosts(url: string): string[] {
   return hosts.includes(',') ? hosts.split(',').map((host) => `${start}${host}${rest}`) : [url];
 }
 
+/** A connection URL, of one or several hosts, without its password, which is given beside it. */
+export function withoutPassword(url: string): { readonly address: string; readonly password: string | undefined } {
+  const [, start = '', hosts = '', rest = ''] = PARTS.exec(url) ?? [];
+  const [, user = start, password] = /^([^:]*:\/\/[^:]*):(.*)@$/s.exec(start) ?? [];
+  if (password === undefined) return { address: url, password };
+  return { address: `${user}@${hosts}${rest}`, password: decodeURIComponent(password) };
+}
+
 /** `host:port`, for messages. */
 const nameOf = ({ host, port }: pg.Client): string => `${host}:${port}`;
 

@@ -1,6 +1,6 @@
 import { and, asc, eq, gte, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Executor, firstOf } from '#src/database/client.ts';
+import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { holdsText } from '#src/database/search.ts';
 import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
@@ -33,6 +33,10 @@ export async function listBusinesses(executor: Executor, accountId: string | und
 /** A connected business of an account, or of any account for the operator. */
 export const findBusiness = (executor: Executor, accountId: string | undefined, id: string) =>
   firstOf(businessesWhere(executor, eq(paymentBusinesses.id, id), isConnected(accountId)));
+
+/** As `findBusiness`; the business is not disconnected before this transaction ends. Call with the event locked. */
+export const holdBusiness = (tx: Transaction, accountId: string, id: string) =>
+  firstOf(businessesWhere(tx, eq(paymentBusinesses.id, id), isConnected(accountId)).for('share'));
 
 /** A business, even if disconnected: its earlier payments are still settled and refunded. */
 export const findBusinessEver = (executor: Executor, id: string): Promise<PaymentBusiness | undefined> =>

@@ -23,21 +23,14 @@ BEGIN
   FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.id = p_attempt AND a.provider_payment_id IS NOT NULL;
 END $$;
 
--- Refunds the fulfilled payments of an event that is being deleted. Queues jobs for the first 500 and inserts only rows for the rest,
--- for which the refund sweep queues jobs, so that the deletion of a large event does not take longer.
-CREATE OR REPLACE FUNCTION give_event_back(p_event text) RETURNS void LANGUAGE plpgsql AS $$
+-- Refunds the fulfilled payments of a deleted event whose IDs come after p_after: 500 now, the next 500 by a job a minute later.
+CREATE OR REPLACE FUNCTION give_event_back(p_event text, p_after text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  given CONSTANT text[] := ARRAY(SELECT p.id FROM payment_attempts p WHERE p.voting_event_id = p_event AND p.id > p_after
+    AND p.status = 'fulfilled' AND p.reversed_at IS NULL AND p.refunded_at IS NULL ORDER BY p.id LIMIT 500);
 BEGIN
-  PERFORM give_back(p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, '')) FROM (
-    SELECT * FROM payment_attempts p WHERE p.voting_event_id = p_event AND p.status = 'fulfilled' AND p.reversed_at IS NULL
-      AND p.refunded_at IS NULL AND p.provider_payment_id IS NOT NULL ORDER BY p.id LIMIT 500) AS a;
-  WITH owed AS (
-    INSERT INTO payment_refunds (voting_event_id, attempt_id, provider_payment_id, reference, amount_minor, currency, status, created_at,
-      updated_at)
-    SELECT p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''), a.amount_minor, a.currency, 'due', now_ms(), now_ms()
-    FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.status = 'fulfilled' AND a.reversed_at IS NULL
-      AND a.refunded_at IS NULL AND a.provider_payment_id IS NOT NULL AND NOT a.rehearsal
-    ON CONFLICT DO NOTHING RETURNING attempt_id
-  )
-  UPDATE payment_attempts a SET settled_at = NULL FROM owed
-  WHERE a.voting_event_id = p_event AND a.id = owed.attempt_id AND a.settled_at IS NOT NULL;
+  PERFORM give_back_ballot(p_event, a.id) FROM unnest(given) AS a (id);
+  IF cardinality(given) = 500 THEN PERFORM add_job('give_event_back', p_run_at => now_ms() + 60000, p_key => 'give_event_back:' || p_event,
+    p_payload => json_build_object('eventId', p_event, 'after', given[500]));
+  END IF;
 END $$;

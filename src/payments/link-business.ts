@@ -9,7 +9,7 @@ import type { PriceFault, Pricing } from '#src/voting-events/pricing.ts';
 import { updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { tellEvent, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
-import { findBusiness } from './business-repository.ts';
+import { findBusiness, holdBusiness } from './business-repository.ts';
 import type { PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
@@ -50,7 +50,7 @@ export async function linkBusiness(
   paymentBusinessId: string,
 ): Promise<PaymentBusiness> {
   const event = await lockForChange(tx, organizer.event.id);
-  const business = orNotFound(await findBusiness(tx, event.accountId, paymentBusinessId));
+  const business = orNotFound(await holdBusiness(tx, event.accountId, paymentBusinessId));
   if (event.paymentBusinessId === business.id) return business;
   for (const price of await listPrices(tx, event)) {
     const fault = priceFault(business, price);

@@ -187,6 +187,15 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
   });
 }
 
+const rest = z.strictObject({ eventId: z.string(), after: z.string() });
+
+/** Goes on with the refunds of a deleted event (`give_event_back`). */
+export const giveEventBackJob = ({ db }: Pick<PaymentDeps, 'db'>): Job<z.output<typeof rest>> =>
+  defineJob({
+    ...{ name: 'give_event_back', maxAttempts: 25, group: 'payments', payload: rest },
+    work: async ({ eventId, after }) => void (await db.execute(sql`SELECT give_event_back(${eventId}, ${after})`)),
+  });
+
 /** Queues a new job for every owed refund whose job used all its tries or is gone. */
 export async function sweepRefunds(deps: Pick<PaymentDeps, 'db' | 'log'>): Promise<void> {
   for (const ref of await listLostRefunds(deps.db)) {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { openCheckpoint, originOf } from '#src/ballot-log/checkpoint.ts';
 import { type NoteVerifier, unlessRefused } from '#src/ballot-log/signed-note.ts';
@@ -99,6 +100,11 @@ export class Disclosure {
 
   /** Makes the step of an event if one is due (completions 5.6). */
   async step(eventId: string): Promise<void> {
+    await this.#make(eventId);
+  }
+
+  /** @returns whether another step is due, as only a final result may have */
+  async #make(eventId: string): Promise<boolean> {
     const since = monotonicMs() - (this.#steppedAt.get(eventId) ?? Number.NEGATIVE_INFINITY);
     const most = since < MANY_EVERY_MS ? MANY_WAITING : MOST_WAITING;
     let isForged = false;
@@ -107,10 +113,11 @@ export class Disclosure {
         const ballotKey = this.#keys.get(eventId) ?? null;
         const ballots = this.#shown.get(ballotKey ?? '') ?? 0;
         const moment = await discloseVoters(tx, eventId, most, { ballotKey, ballots });
-        const event = moment === undefined ? undefined : await findEventById(tx, eventId);
-        return moment === undefined || event === undefined ? undefined : this.#store(tx, event, moment);
+        if (moment === undefined || moment === 'more') return moment;
+        const event = await findEventById(tx, eventId);
+        return event === undefined ? undefined : this.#store(tx, event, moment);
       });
-      if (made === undefined) return;
+      if (made === undefined || made === 'more') return made === 'more';
       isForged = made.isForged;
       this.remember(made.event, ballotsOf(made.snapshot));
       this.#steppedAt.set(eventId, monotonicMs());
@@ -118,12 +125,13 @@ export class Disclosure {
       if (!(fault instanceof StepRefused)) throw fault;
     }
     if (isForged) await reportForged(this.#deps, eventId);
+    return false;
   }
 
   async stepAll(): Promise<void> {
     for (const id of await listUndisclosed(this.#deps.db)) {
       try {
-        await this.step(id);
+        while (await this.#make(id)) await setImmediate();
       } catch (fault) {
         this.#deps.log.error({ event: id, fault: summariseFault(fault) }, 'who voted could not be disclosed');
       }

@@ -5,7 +5,7 @@ import { inPages } from '#src/platform/loop-turns.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { listTagged } from './repository.ts';
-import { forgetRollSum, listRehearsed, noteRoll, RollSum } from './roll-sum.ts';
+import { beginRollSum, forgetRollSum, listRehearsed, noteRoll } from './roll-sum.ts';
 import {
   isGenuine,
   TAGGED_VOTER,
@@ -84,7 +84,7 @@ export function checkRoll(
 ): Promise<string | CheckedRoll> {
   // One snapshot, because the recorded sum must match the voters.
   return atOneMoment(db, async (tx) => {
-    const sum = await RollSum.read(tx, secrets, event.id);
+    const sum = await beginRollSum(tx, secrets, event.id);
     const rehearsed = await listRehearsed(tx, event);
     const kept = new Set(await listKeptGroupIds(tx, event.id));
     const byGroup = new Map<string, Turnout>();

@@ -41,7 +41,7 @@ import {
   type VoterDeps,
 } from './take-rows.ts';
 import { viewVoter } from './voter.ts';
-import { isGenuine } from './voter-tag.ts';
+import { isApprovedInRehearsal, isGenuine } from './voter-tag.ts';
 
 const copyEventBody = z.strictObject({
   title: nameField(),
@@ -240,7 +240,12 @@ async function copyChunk(tx: Transaction, deps: CopyDeps, eventId: string): Prom
   }
   const genuine = page.filter((row) => isGenuine(deps.secrets, row));
   if (genuine.length < page.length) await reportForged(deps, copy.sourceId);
-  await insertCopies(tx, deps, event, copy, genuine);
+  // An approval in a rehearsal ends with it.
+  const lasting = genuine.filter(
+    (row) =>
+      !isApprovedInRehearsal(deps.secrets, row) && !(row.beforeRehearsal !== null && 'new' in row.beforeRehearsal),
+  );
+  await insertCopies(tx, deps, event, copy, lasting);
   const tag = tagOfCopy(deps.secrets, { ...copy, copiedTo: last.id }, event);
   await tx.update(rollCopies).set({ copiedTo: last.id, tag }).where(eq(rollCopies.votingEventId, eventId));
   // Voters approved since the count are copied too, and raise the total.

@@ -40,7 +40,7 @@ export interface StepMoment {
 }
 
 type StepRow = {
-  kind: 'approved' | 'box' | 'queue' | 'before';
+  kind: 'approved' | 'more' | 'box' | 'queue' | 'before';
   id: string | null;
   number: string | null;
   tag: Buffer | null;
@@ -52,14 +52,14 @@ type StepRow = {
  * final. Fewer voters at a time could be linked with a change of the live count.
  * @param most nothing is disclosed while more ballots are queued
  * @param shown ballots that a snapshot showed under a key of the event: nothing is disclosed before there are five more
- * @returns the content of the next public snapshot; undefined if no disclosure was due, or if the result is final
+ * @returns the content of the next public snapshot; undefined if no disclosure was due; once the result is final, whether more is due
  */
 export async function discloseVoters(
   tx: Transaction,
   eventId: string,
   most: number,
   shown: { readonly ballotKey: string | null; readonly ballots: number },
-): Promise<StepMoment | undefined> {
+): Promise<StepMoment | 'more' | undefined> {
   const least = shown.ballots + DISCLOSED_TOGETHER;
   const { rows } = await tx.execute<StepRow>(
     sql`SELECT * FROM disclose_voters(${eventId}, ${most}, ${least}, ${shown.ballotKey})`,
@@ -68,7 +68,7 @@ export async function discloseVoters(
   for (let from = 0; from < approved.length; from += APPROVED_TOGETHER)
     await enqueue(tx, PUBLISH_APPROVED, { eventId, voterIds: approved.slice(from, from + APPROVED_TOGETHER) });
   const box = rows.find(({ kind }) => kind === 'box');
-  if (box === undefined) return undefined;
+  if (box === undefined) return rows.some(({ kind }) => kind === 'more') ? 'more' : undefined;
   return {
     lastLeaf: BigInt(box.number ?? -1),
     note: box.content?.toString(),

@@ -14,7 +14,7 @@ END $$;
 -- be recognised anyhow. Until five of a kind wait, the public count moves without them.
 -- Returns the voters whose approval by their first key is now disclosed (`approved`). Before the final result it also returns the data of
 -- the public snapshot: the last leaf of the box with the last signed head (`box`), the queued ballots (`queue`) and the previous snapshot
--- (`before`); while more than p_most ballots are queued, it does and returns nothing. Nor does it while the event's key is still p_key
+-- (`before`); at the final result, whether a further step is due (`more`). While more than p_most ballots are queued, it does and returns nothing. Nor does it while the event's key is still p_key
 -- and there are fewer than p_least ballots: the caller has shown so many already, so that this state is older than one it has seen.
 CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer, p_least bigint, p_key text)
 RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql AS $$
@@ -23,11 +23,16 @@ DECLARE
   queued bigint;
   lightest bigint;
   heavier bigint;
+  -- Most voters of a final result in one step: a statement has three seconds. Further steps disclose the rest (`more`).
+  page CONSTANT integer := 20000;
   -- The voters to disclose; null for all that are undisclosed.
   chosen text[];
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
   whole := NOT keeps_back(p_event);
+  IF whole THEN
+    chosen := ARRAY(SELECT u.voter_id FROM undisclosed_voters u WHERE u.voting_event_id = p_event ORDER BY u.voter_id LIMIT page);
+  END IF;
   IF NOT whole THEN
     IF (SELECT count(*) FROM (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = p_event LIMIT disclosed_together()) AS u)
       < disclosed_together() THEN RETURN; END IF;
@@ -64,10 +69,13 @@ BEGIN
     DELETE FROM public_snapshots p WHERE p.voting_event_id = p_event AND whole
   ), approvals AS (
     UPDATE voters v SET approved_by_key = false WHERE v.voting_event_id = p_event AND v.approved_by_key
-      AND (whole OR v.id IN (SELECT s.voter_id FROM shown s))
+      AND v.id IN (SELECT s.voter_id FROM shown s WHERE NOT whole UNION ALL (
+        SELECT w.id FROM voters w WHERE w.voting_event_id = p_event AND w.approved_by_key AND whole LIMIT page))
     RETURNING v.id
   )
   SELECT 'approved', a.id, NULL::bigint, NULL::bytea, NULL::bytea FROM approvals a
+  UNION ALL SELECT 'more', NULL, NULL, NULL, NULL
+    WHERE whole AND (cardinality(chosen) = page OR (SELECT count(*) FROM approvals) = page)
   UNION ALL SELECT 'box', NULL, coalesce((SELECT k.first_leaf + k.ballots - 1 FROM ballot_blocks k WHERE k.voting_event_id = p_event
     ORDER BY k.first_leaf DESC LIMIT 1), -1), NULL,
     (SELECT convert_to(l.note, 'UTF8') FROM ballot_logs l WHERE l.voting_event_id = p_event) WHERE NOT whole

@@ -2,6 +2,7 @@ import { recordChange } from '#src/accounts/changes.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { enqueue } from '#src/jobs/queue.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
@@ -38,12 +39,15 @@ async function recordExpiry(
 /** Deletes unconfirmed registrations before the close, if approval is automatic, so that junk does not use up the plan's limit. */
 export async function expireRegistrations(deps: ExpiryDeps): Promise<void> {
   for (const eventId of await listEventsWithExpired(deps.db)) {
-    await inTransaction(deps.db, async (tx) => {
+    const expire = async (tx: Transaction): Promise<void> => {
       const event = await lockEvent(tx, eventId);
       if (event === undefined || event.voterApproval !== 'automatic') return;
       if (statusAt(event, event.lockedAt) === 'closed') return;
       await recordExpiry(tx, deps, event, await takeExpired(tx, deps.secrets, event), 'address_not_confirmed');
-    });
+    };
+    await inTransaction(deps.db, expire).catch((fault: unknown) =>
+      deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'registrations could not be expired'),
+    );
   }
 }
 

@@ -26,7 +26,13 @@ export const rejectVoters: BulkChange<VoterDeps> = async (tx, deps, organizer, i
   // A new tag would make a forged row valid.
   if (!rows.every((row) => isChangeable(deps.secrets, event, row))) throw refuse('rows_disagree');
   await endKeys(tx, event.id, changed);
-  const change = { status: 'rejected', keyStatus: 'none', keyUsed: false, updatedAt: event.lockedAt } as const;
+  const change = {
+    status: 'rejected',
+    approvedByKey: false,
+    keyStatus: 'none',
+    keyUsed: false,
+    updatedAt: event.lockedAt,
+  } as const;
   await updateVoters(tx, event.id, changed, change);
   const changes = rows.map((before) => {
     const after = { ...before, ...change, keyGeneration: nextGeneration(before.keyGeneration, true) };

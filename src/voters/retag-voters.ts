@@ -14,8 +14,8 @@ const PAGE = 500;
  * Voters whose tag (MAC) is still checked: not deleted, in events without a final result; that of a rehearsal's round ends nothing.
  * $1: the ID of the present secret key.
  */
-const TAGGED = `FROM voters v JOIN voting_events e ON e.id = v.voting_event_id
-  WHERE (e.final_at IS NULL OR e.rehearsal_since IS NOT NULL) AND v.deleted_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
+const TAGGED = `FROM voters v
+  WHERE v.deleted_at IS NULL AND v.erased_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
 
 /** Counts voters tagged under the present secret key, and under an earlier key. */
 export async function countTagged(pool: pg.Pool, secrets: Secrets): Promise<{ present: number; earlier: number }> {
@@ -36,7 +36,7 @@ export async function retagVoters(
   let foreign = 0;
   for (;;) {
     const { rows } = await pool.query<{ event: string; tagged: TaggedArray }>(
-      `SELECT e.id AS event, ${TAGGED_VOTER} AS tagged ${TAGGED} <> decode($1, 'hex')
+      `SELECT v.voting_event_id AS event, ${TAGGED_VOTER} AS tagged ${TAGGED} <> decode($1, 'hex')
          AND (v.voting_event_id, v.id) > ($2, $3) ORDER BY v.voting_event_id, v.id LIMIT ${PAGE}`,
       [secrets.id, ...after],
     );

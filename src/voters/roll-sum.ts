@@ -194,30 +194,18 @@ async function readRecorded(
   return { key, version, sum: (total + MODULUS) % MODULUS };
 }
 
-/** Adds up voters as they are read, and compares the result with the recorded sum. */
-export class RollSum {
-  readonly #recorded: Recorded | 'nothing' | 'forged';
-  #sum = 0n;
-  #voters = 0;
-
-  private constructor(recorded: Recorded | 'nothing' | 'forged') {
-    this.#recorded = recorded;
-  }
-
-  /** @param executor a transaction whose snapshot the voters are read from */
-  static async read(executor: Executor, secrets: Secrets, eventId: string): Promise<RollSum> {
-    return new RollSum(await readRecorded(executor, secrets, eventId));
-  }
-
-  add(row: DecidingColumns): void {
-    this.#voters += 1;
-    if (typeof this.#recorded === 'object') this.#sum += partOf(this.#recorded.key, row);
-  }
-
-  isRight(): boolean {
-    if (typeof this.#recorded !== 'object') return this.#recorded === 'nothing' && this.#voters === 0;
-    return this.#sum % MODULUS === this.#recorded.sum;
-  }
+/** Adds up voters as they are read, and compares the result with the recorded sum. @param executor a transaction: the voters' snapshot */
+export async function beginRollSum(executor: Executor, secrets: Secrets, eventId: string) {
+  const recorded = await readRecorded(executor, secrets, eventId);
+  let [sum, voters] = [0n, 0];
+  return {
+    add(row: DecidingColumns): void {
+      voters += 1;
+      if (typeof recorded === 'object') sum += partOf(recorded.key, row);
+    },
+    isRight: (): boolean =>
+      typeof recorded === 'object' ? sum % MODULUS === recorded.sum : recorded === 'nothing' && voters === 0,
+  };
 }
 
 /** Deletes the sum of a roll: the next change begins a new sum. Call with the event locked. */

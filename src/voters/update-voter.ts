@@ -112,11 +112,13 @@ export async function updateVoter(
   const identity = changed.email !== undefined || changed.voterId !== undefined;
   if (ended) await endKeys(tx, event.id, [id]);
   // A pending ballot was cast under the old identity, and is dropped.
-  if (ended && changed.status !== 'rejected') await dropUnconfirmed(tx, event.id, [id]);
+  if (ended && identity) await dropUnconfirmed(tx, event.id, [id]);
   try {
     const keyGeneration = nextGeneration(before.keyGeneration, !identity);
     const keys = ended ? ({ keyStatus: 'none', keyUsed: false, keyGeneration } as const) : {};
-    const columns = { ...columnsOf(changed), ...keys };
+    // No link went to the new address, so the registration does not expire.
+    const lasting = changed.email === undefined ? {} : { confirmBy: null };
+    const columns = { ...columnsOf(changed), ...keys, ...lasting };
     const tag = renewedTag(deps.secrets, before, { ...before, ...columns }, changed.status === undefined);
     await storeVoter(tx, event.id, id, { ...columns, tag, updatedAt: event.lockedAt });
     await noteChanges(tx, deps.secrets, event, [{ before, after: { ...before, ...columns } }]);
@@ -133,7 +135,7 @@ export async function updateVoter(
   if (changed.weight !== undefined) await requireCountableWeight(tx, event.id, [after]);
   const standing = changed.weight !== undefined || changed.groupId !== undefined || changed.status !== undefined;
   await countRollChanges(tx, deps.secrets, event, { identity: Number(identity), roll: Number(standing) });
-  if (changed.email !== undefined && before.email !== null)
+  if (changed.email !== undefined && before.email !== null && event.type === 'election')
     await mailOldAddress(tx, deps.secrets, event.id, id, before.email);
   await recordEvent(tx, deps, {
     type: 'voter.updated',

@@ -8,7 +8,6 @@ import { emailKey } from '#src/platform/email-address.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { hashSentKey } from './voter-key.ts';
 
 export interface Identity {
   readonly kind: 'email' | 'voter_id';
@@ -103,24 +102,6 @@ export function participantsOf(event: VotingEvent, sent: z.output<typeof checkPo
 /** Normalised form for comparing visitor IDs. Answers show a visitor ID as it was sent. */
 export function visitorKey(visitorId: string): string {
   return visitorId.toLowerCase();
-}
-
-/** Judges a voter key in one statement: an unknown voter and a wrong key take the same path. `verdict`: `eligible`, or why not. */
-export async function verifyVoter(
-  pool: Pool,
-  secrets: Secrets,
-  event: VotingEvent,
-  identity: Identity,
-  voterKey: string,
-): Promise<{ readonly verdict: string; readonly groupId: string | null }> {
-  const [row] = await runNamed<{ verdict: string; group_id: string | null }>(
-    pool,
-    'verify_voter',
-    'SELECT verdict, group_id FROM verify_voter($1, $2, $3, $4, $5)',
-    [event.id, identity.kind, identity.key, hashSentKey(secrets, event, voterKey), event.voterApproval],
-  );
-  if (row === undefined) throw new Error('verify_voter answers with one row');
-  return { verdict: row.verdict, groupId: row.group_id };
 }
 
 /**

@@ -1,18 +1,3 @@
--- Judges a voter key regardless of the event's state, and records its first use in an open event.
-CREATE OR REPLACE FUNCTION verify_voter(
-  p_event text, p_kind text, p_identity text, p_key_hash bytea, p_approval text, OUT verdict text, OUT voter_id text,
-  OUT weight_micro bigint, OUT group_id text
-) RETURNS record LANGUAGE plpgsql
--- Cached plans that look up rows by key only: see `cast_ballots_together`.
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
-DECLARE first_use boolean;
-BEGIN
-  SELECT j.verdict, j.voter_id, j.weight_micro, j.group_id, j.first_use INTO verdict, voter_id, weight_micro, group_id, first_use
-  FROM judge_voter(p_event, jsonb_build_object('kind', p_kind, 'identity', p_identity), p_key_hash, p_approval) AS j;
-  IF first_use THEN PERFORM use_key(p_event, voter_id); END IF;
-END $$;
-
 -- Counts a wrong key for the voter that it was sent for and for the API key that sent it. Returns the voter's wrong keys within the
 -- window, and for how long further wrong keys are refused; a right key is never delayed.
 CREATE OR REPLACE FUNCTION count_wrong_key(p_event text, p_voter bytea, p_caller bytea, OUT wrong integer, OUT retry_after_ms bigint)
@@ -50,6 +35,7 @@ BEGIN
   -- No mail is sent after the close: the remaining mails count as skipped.
   DELETE FROM notified_voters WHERE voting_event_id = p_event;
   DELETE FROM notification_mails WHERE voting_event_id = p_event;
-  UPDATE notifications SET finished_at = now_ms(), listed_at = coalesce(listed_at, now_ms()), skipped = total - sent - failed - voted
+  UPDATE notifications SET finished_at = now_ms(), listed_at = coalesce(listed_at, now_ms()), 
+    skipped = greatest(0, total - sent - failed - voted)
   WHERE voting_event_id = p_event AND finished_at IS NULL;
 END $$;

@@ -268,9 +268,9 @@ export async function payWaitingBallotsBack(tx: Transaction, eventId: string): P
     WHERE b.voting_event_id = ${eventId} AND b.payment_attempt_id IS NOT NULL ORDER BY b.payment_attempt_id`);
 }
 
-/** Refunds the fulfilled payments of a deleted event: 500 by jobs that are queued here, the rest by the refund sweep. */
+/** Refunds the fulfilled payments of a deleted event: 500 here, the rest by jobs. */
 export async function payEverythingBack(tx: Transaction, eventId: string): Promise<void> {
-  await tx.execute(sql`SELECT give_event_back(${eventId})`);
+  await tx.execute(sql`SELECT give_event_back(${eventId}, '')`);
 }
 
 /** Deletes the pending ballots without a payment. Call with the event locked. */

@@ -52,8 +52,6 @@ export class WebhookSender {
   /** Group commit: successes that arrive while one statement runs are stored together by the next. */
   readonly #notes: Batcher<DeliveredNote, undefined>;
   readonly #roundRobin = new RoundRobin();
-  /** Cache of decrypted secrets, by their encrypted form. */
-  readonly #opened = new Map<string, string>();
   #underWay = 0;
   #unproven = 0;
   #looksAgainAt = 0;
@@ -221,17 +219,8 @@ export class WebhookSender {
   #sign({ endpointId, messageId, body, ...endpoint }: DueDelivery, atMs: number): Record<string, string> {
     const { secret, earlierSecrets } = endpoint;
     const old = earlierSecrets.filter(({ until }) => until > atMs).map((earlier) => earlier.secret);
-    const secrets = [secret, ...old].map((sealed) => this.#open(endpointId, sealed));
+    const secrets = [secret, ...old].map((sealed) => openSecret(this.#deps.secrets, endpointId, sealed));
     return { ...signMessage(secrets, messageId, Math.floor(atMs / SECOND_MS), body) };
-  }
-
-  #open(endpointId: string, sealed: string): string {
-    const known = this.#opened.get(sealed);
-    if (known !== undefined) return known;
-    if (this.#opened.size >= 2 * MAX_QUEUES) this.#opened.clear();
-    const secret = openSecret(this.#deps.secrets, endpointId, sealed);
-    this.#opened.set(sealed, secret);
-    return secret;
   }
 
   async #note(delivery: DueDelivery, at: number, outcome: PostOutcome): Promise<void> {

@@ -4,7 +4,7 @@ import { readNow } from '#src/database/database-clock.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
 import type { PostOutcome } from './guarded-post.ts';
 import { type RecordDeps, recordEvent } from './record-event.ts';
-import { lockEndpoint, updateEndpoint } from './repository.ts';
+import { findDelivery, lockEndpoint, updateEndpoint } from './repository.ts';
 import { type DueDelivery, noteFailedAttempt } from './sending-repository.ts';
 import { type DisabledReason, viewEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
 
@@ -115,7 +115,8 @@ export async function noteFailure(
   if (endpoint === undefined) return;
   const nowMs = await readNow(tx);
   const { status, durationMs, body } = outcome;
-  const tries = delivery.tries + 1;
+  // Read under the lock: the organizer may have asked for the message again during the exchange.
+  const tries = ((await findDelivery(tx, endpoint.id, delivery.id))?.tries ?? delivery.tries) + 1;
   const slow = outcome.error === 'timeout' || status === 429;
   const pauseMs = pauseAfter({ tries, slow, retryAfterMs: retryAfterMs(outcome, nowMs) }, Math.random());
   const ended = tries >= MAX_TRIES || pauseMs === undefined;

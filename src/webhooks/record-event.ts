@@ -46,6 +46,9 @@ const hasSubscriber = (tx: Transaction, { accountId, votingEventId }: About, typ
       AND (e.voting_event_id IS NULL OR e.voting_event_id = ${votingEventId}) AND ${type} = ANY (e.event_types))`,
   );
 
+/** Facts per statement: 200 endpoints may have subscribed to each, and a statement has three seconds. */
+const PUBLISHED_TOGETHER = 250;
+
 /** Publishes facts of one type. Several facts are serialised only if an endpoint subscribed to the type. */
 export async function publish(
   tx: Transaction,
@@ -56,7 +59,8 @@ export async function publish(
 ): Promise<void> {
   if (facts.length === 0) return;
   if (facts.length > 1 && !(await hasSubscriber(tx, about, type))) return;
-  await tx.execute(queueMessages(deps, about, type, facts));
+  for (let from = 0; from < facts.length; from += PUBLISHED_TOGETHER)
+    await tx.execute(queueMessages(deps, about, type, facts.slice(from, from + PUBLISHED_TOGETHER)));
 }
 
 /** Every type of event that an endpoint may subscribe to, and what its `data` is (completions 8.1). */

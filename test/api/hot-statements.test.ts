@@ -9,7 +9,6 @@ import { readCountInputs } from '#src/results/read-count-inputs.ts';
 import { checkCast, hasVoted } from '#src/voters/eligibility.ts';
 import { listVoters } from '#src/voters/repository.ts';
 import { findTaken } from '#src/voters/take-rows.ts';
-import { verifyVoter } from '#src/voters/voter-identity.ts';
 import { findAccess } from '#src/voting-events/access.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
 import { withClient } from '#test/harness/empty-database.ts';
@@ -87,15 +86,6 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
       'by a look at whether somebody voted',
       4,
       (_on, db) => hasVoted(db, of().event.id, [of().voterId(share(0.7))], false),
-    ],
-    [
-      'by a check of a voter key',
-      6,
-      (on) => {
-        const { service, event, voterKey } = of();
-        const identity = { kind: 'email', key: `v${share(0.7)}@example.org` } as const;
-        return verifyVoter(on, service.deps.secrets, event, identity, voterKey);
-      },
     ],
     [
       'by a look at whether a voter may cast',

@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
+import type { Caller } from '#src/http/caller.ts';
 import { listDueAttempts } from '#src/payments/attempt-repository.ts';
+import { disconnectBusiness } from '#src/payments/connect-business.ts';
+import { linkBusiness } from '#src/payments/link-business.ts';
 import { listOwed } from '#src/payments/list-owed.ts';
 import { raiseAged } from '#src/payments/manage-payment.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
+import { ownerOf } from '#src/voting-events/access.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import { demand, fieldOf, valuesOf } from '#test/harness/answers.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
 import {
@@ -313,4 +319,21 @@ test('a rehearsed payment of a live business says that no money moved', async ()
   await decide(`${service.url}${new URL(checkoutUrlOf(asked)).pathname}`, 'pay');
   const { livemode, providerDetails } = await event.payment(paymentAttemptId);
   expect([livemode, providerDetails.livemode]).toEqual([false, false]);
+});
+
+test('a business that is being linked to an event is not disconnected', async () => {
+  const event = await poll('provider_a', { payments: {} });
+  const other = await connectTestBusiness(service, event.account, 'provider_a');
+  const found = await findEventById(service.deps.db, event.id);
+  if (found === undefined) throw new Error('no event');
+  const owner = ownerOf({ accountId: event.account.id, plan: 'pro', keyId: 'key_x' } as Caller, found);
+  const linked = Promise.withResolvers<void>();
+  const linking = service.deps.db.transaction(async (tx) => {
+    await linkBusiness(tx, service.deps, owner, other.id);
+    linked.resolve();
+    await pause(200);
+  });
+  await linked.promise;
+  await expect(disconnectBusiness(paymentDeps(service.deps), other.id)).rejects.toThrow('unlink it there first');
+  await linking;
 });

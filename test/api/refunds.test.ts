@@ -281,7 +281,11 @@ test('all that was paid in an event that is deleted goes back, also what a perso
          'provider_session_id', 'cs_' || n, 'provider_payment_id', 'pi_' || n))).* FROM payment_attempts a, generate_series(1, 600) AS n WHERE a.id = $1`,
       [attempt],
     );
-    await client.query('SELECT give_event_back($1)', [event.id]);
+    await client.query("SELECT give_event_back($1, '')", [event.id]);
+    const { rows: next } = await client.query(
+      "SELECT payload->>'after' AS after FROM jobs WHERE name = 'give_event_back'",
+    );
+    await client.query('SELECT give_event_back($1, $2)', [event.id, next[0]?.after]);
     const { rows } = await client.query(
       `SELECT count(*)::int AS paid, count(settled_at)::int AS settled,
          (SELECT count(*)::int FROM payment_refunds r WHERE r.voting_event_id = $1 AND r.status = 'due') AS owed

@@ -2,7 +2,10 @@ import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
+import { noteFailure } from '#src/webhooks/failing-endpoint.ts';
+import type { PostOutcome } from '#src/webhooks/guarded-post.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/record-event.ts';
+import type { DueDelivery } from '#src/webhooks/sending-repository.ts';
 import { demand } from '#test/harness/answers.ts';
 import { finishEvent, PLURALITY } from '#test/harness/elections.ts';
 import type { Received, Receiver } from '#test/harness/receiver.ts';
@@ -234,6 +237,24 @@ describe('a message', () => {
     expect(new Set(both.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([skipped.messageId]));
     const unknown = await account.post(`${path}/deliveries/whd_none/retry`);
     expect(unknown.status).toBe(404);
+  });
+
+  test('is sent again as it is asked for while its last attempt fails', async () => {
+    const { account, id, path } = await listen();
+    await service.query(
+      `INSERT INTO webhook_deliveries (id, endpoint_id, message_id, event_type, body, status, tries, next_try_at, created_at)
+       VALUES ('whd_c', $1, 'msg_c', 'voting_event.created', '{}', 'pending', 9, 9999999999999, 0)`,
+      [id],
+    );
+    const nothing = { url: '', secret: '', earlierSecrets: [], endpointVersion: 0, body: '{}' };
+    const begun = { ...nothing, id: 'whd_c', endpointId: id, messageId: 'msg_c', tries: 9 } as unknown as DueDelivery;
+    demand(await account.post(`${path}/deliveries/whd_c/retry`), 202);
+    await service.query("UPDATE webhook_deliveries SET next_try_at = 9999999999999 WHERE id = 'whd_c'");
+    const outcome = { status: 500, error: null, body: '', retryAfter: null, durationMs: 1 } as unknown as PostOutcome;
+    await service.deps.db.transaction((tx) => noteFailure(tx, service.deps, begun, Date.now(), outcome));
+    expect(await service.query("SELECT status, tries FROM webhook_deliveries WHERE id = 'whd_c'")).toEqual([
+      { status: 'pending', tries: 1 },
+    ]);
   });
 
   test('is not sent again where it describes a voter or candidate who was deleted since', async () => {

@@ -88,8 +88,6 @@ describe('who looks for one ballot among thousands reads a few pages', () => {
   async function expectFewPages(): Promise<void> {
     for (const search of [
       `SELECT drop_pending_ballot($1, '\\x00')`,
-      `SELECT * FROM verify_voter($1, 'email', 'w@mail.example', '\\x00', 'automatic')`,
-      `SELECT * FROM verify_voter($1, 'voter_id', 'w', '\\x00', 'automatic')`,
       `SELECT * FROM waiting_voters($1, ARRAY['\\x00'::bytea])`,
       `SELECT * FROM confirm_ballots_together($1, ARRAY['\\x00'::bytea], ARRAY['bal_x'], ARRAY['\\x00'::bytea], ARRAY['\\x00'::bytea],
         ARRAY[1::bigint], ARRAY['vtr_x'], ARRAY['\\x00'::bytea], ARRAY['0 0'], ARRAY[NULL], ARRAY[NULL::bytea])`,

@@ -7,12 +7,14 @@ import { adoptLogKey, storeIdentity } from '#src/ballot-log/service-identity.ts'
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 import { withConnection } from '#src/database/check-server.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
+import { copyRollJob } from '#src/voters/copy-event.ts';
 import { openSecret } from '#src/webhooks/signature.ts';
 import { sealDeps } from '#src/work.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import {
   createTestEvent,
   demand,
+  finishEvent,
   PLURALITY,
   sealBallots,
   type TestEvent,
@@ -215,6 +217,26 @@ describe('what was sealed under the old key', () => {
     demand(await present.call('PATCH', `/voting-events/${event.id}`, { status: 'draft' }, { key: owner.write }), 200);
     const list = await present.call('GET', `/voting-events/${event.id}/voters`, undefined, { key: owner.read });
     expect(list.body.data).toMatchObject([{ voterId: 'M-1', disputed: false }]);
+  });
+
+  test('are the voters of an election whose result is final, so that its roll can be copied and its names changed', async () => {
+    await using one = await startTestService({ secretKey: OLD, worker: false });
+    await using both = await one.under(`${NEW},${OLD}`);
+    const owner = await one.account();
+    const event = await owner.event({ type: 'election' }, PLURALITY, false);
+    const own = owner.of(event);
+    const { id } = await own.make('/voters', { name: 'Vera', voterId: 'M-1' });
+    await own.change('', { status: 'open' });
+    await finishEvent(one, event.id);
+    expect((await runCommand(both, ['secrets', 'reseal', '--json'])).code).toBe(0);
+    await using present = await one.under(NEW);
+    const at = `/voting-events/${event.id}`;
+    demand(await present.call('PATCH', `${at}/voters/${id}`, { name: 'Vera Lind' }, { key: owner.write }), 200);
+    const order = { title: 'Next', withVoters: true };
+    const copy = demand(await present.call('POST', `${at}/copy`, order, { key: owner.write }), 201);
+    await copyRollJob(present.deps).work({ eventId: copy.id }, { id: '1', attempt: 1, last: false });
+    const roll = await present.call('GET', `/voting-events/${copy.id}/voters`, undefined, { key: owner.read });
+    expect(roll.body.data).toMatchObject([{ name: 'Vera Lind', voterId: 'M-1' }]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createTestEvent, demand, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
@@ -111,4 +112,24 @@ test('a wipe that a refusal follows in its transaction leaves the rehearsal as i
   const answer = await one.call('PATCH', `/voting-events/${event.id}`, { status: 'open' }, key);
   expect([answer.status, answer.body.error.details.reason]).toEqual([409, 'not_ready']);
   expect(await dumpEvent(one, event.id)).toEqual(before);
+});
+
+test('a rehearsal that ends while its close is checked disputes nothing', async () => {
+  const live = await useService({ byClock: true });
+  const owner = await live.account();
+  const disputed: boolean[] = [];
+  const run = async (rounds: number): Promise<void> => {
+    for (let round = 0; round < rounds; round += 1) {
+      const event = await owner.event({ type: 'election' }, [PLURALITY], false);
+      await owner.of(event).make('/voters', { name: 'Own', voterId: 'OWN' });
+      for (const status of ['rehearsal', 'closed', 'draft', 'open']) {
+        await owner.of(event).patch('', { status });
+        await pause(round % 2 === 0 ? 0 : 30 * Math.random());
+      }
+      await pause(500);
+      disputed.push((await owner.of(event).show('')).disputed);
+    }
+  };
+  await Promise.all([run(5), run(5), run(5), run(5)]);
+  expect(disputed.filter((isDisputed) => isDisputed)).toEqual([]);
 });

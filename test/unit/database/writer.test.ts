@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { splitHosts } from '#src/database/writer.ts';
+import { splitHosts, withoutPassword } from '#src/database/writer.ts';
 
 test.each([
   ['postgres://u:p@one/d', ['postgres://u:p@one/d']],
@@ -10,4 +10,14 @@ test.each([
   ['postgres://u:p@ss,x@one/d', ['postgres://u:p@ss,x@one/d']],
 ])('%s names %j', (url, hosts) => {
   expect(splitHosts(url)).toEqual(hosts);
+});
+
+test.each([
+  ['postgres://u:p@one/d', 'postgres://u@one/d', 'p'],
+  ['postgres://u:p%40q@one:5432,two:5433/d?x=1', 'postgres://u@one:5432,two:5433/d?x=1', 'p@q'],
+  ['postgres://u:p@ss,x@one/d', 'postgres://u@one/d', 'p@ss,x'],
+  ['postgres://u@one/d', 'postgres://u@one/d', undefined],
+  ['postgresql://one:5432,two/d', 'postgresql://one:5432,two/d', undefined],
+])('%s is %s for a program whose arguments everybody can read', (url, address, password) => {
+  expect(withoutPassword(url)).toEqual({ address, password });
 });
