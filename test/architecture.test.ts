@@ -57,13 +57,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2013,
   database: 2259,
   'embedded-postgres': 850,
-  http: 4160,
+  http: 4146,
   server: 1013,
   reference: 2767,
   jobs: 592,
   mail: 618,
   accounts: 921,
-  webhooks: 2404,
+  webhooks: 2414,
   'voting-events': 5063,
   'ballot-definition': 3846,
   voters: 5378,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4080,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_700;
+const LINES_OF_ALL = 64_696;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -103,7 +103,7 @@ export function addPaymentBusinessCommands(cli: Cli): void {
   command(
     businesses,
     'disconnect',
-    'forget the keys of a business that no event is paid through',
+    'take no more payments through a business that no event is paid through; its keys stay for refunds',
     'payment-businesses disconnect biz_…',
   )
     .argument('<id>', 'the business')

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
+import { makeOnce } from '#src/platform/make-once.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import { valuesOf } from './request-headers.ts';
 
@@ -16,7 +17,6 @@ export class CachedJson {
   readonly #length: number;
   #plain: Buffer<ArrayBuffer> | undefined;
   #gzipped: Buffer<ArrayBuffer> | undefined;
-  #compressing: Promise<Buffer<ArrayBuffer>> | undefined;
   readonly #onShrunk: () => void;
 
   private constructor(plain: Buffer<ArrayBuffer>, hash: Buffer, onShrunk: () => void) {
@@ -56,18 +56,16 @@ export class CachedJson {
   gzipped(): Buffer<ArrayBuffer> | Promise<Buffer<ArrayBuffer>> | undefined {
     if (this.#length < WORTH_COMPRESSING) return undefined;
     if (this.#gzipped !== undefined) return this.#gzipped;
-    this.#compressing ??= this.#compress();
-    return this.#compressing;
+    return this.#compress();
   }
 
-  async #compress(): Promise<Buffer<ArrayBuffer>> {
+  readonly #compress = makeOnce(async () => {
     const gzipped = await compress(await this.plain());
     this.#gzipped = gzipped;
     this.#plain = undefined;
-    this.#compressing = undefined;
     this.#onShrunk();
     return gzipped;
-  }
+  });
 }
 
 /** Whether the caller has this answer already: `If-None-Match` names its tag, weakly compared (RFC 9110, 13.1.2). */

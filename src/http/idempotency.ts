@@ -2,7 +2,6 @@ import { and, between, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Database, Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
-import { MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -13,8 +12,6 @@ import { idempotencyKeys } from './tables.ts';
 
 /** Random bytes of a claim's token; they follow the 16-byte ID of the process that holds the claim. */
 const TOKEN_BYTES = 16;
-/** A claim reaches the database within this time or never: TCP gives up after some 15 minutes. */
-const LATEST_CLAIM_MS = 20 * MINUTE_MS;
 const STORED_ERRORS = new Set([403, 404, 409, 422]);
 /** An error with Retry-After is not stored: the retry runs the request again. */
 const isStored = ({ status, retryAfterSeconds }: ApiError): boolean =>
@@ -59,9 +56,6 @@ export class IdempotencyStore {
   readonly #processId: Buffer;
   /** Tokens (base64) of the claims whose requests run in this process. */
   readonly #underWay = new Set<string>();
-  /** When the last token was made, and whether the database certainly holds no unanswered claim of this process. */
-  #claimedAt = 0;
-  #isFree = true;
 
   /** @param processId unique among the processes that share the database: the claims of a dead process are free */
   constructor(db: Database, secrets: Secrets, processId: Buffer) {
@@ -71,8 +65,6 @@ export class IdempotencyStore {
   }
 
   #newToken(): Buffer {
-    this.#claimedAt = monotonicMs();
-    this.#isFree = false;
     return Buffer.concat([this.#processId, takeRandomBytes(TOKEN_BYTES)]);
   }
 
@@ -81,15 +73,11 @@ export class IdempotencyStore {
    * or inserted the claim afterwards. `#underWay` holds each token before its claim is sent, so a claim without an entry is over.
    */
   async freeOver(): Promise<void> {
-    if (this.#isFree) return;
-    const claimedAt = this.#claimedAt;
-    const isQuiet = this.#underWay.size === 0 && monotonicMs() - claimedAt > LATEST_CLAIM_MS;
     const last = Buffer.concat([this.#processId, Buffer.alloc(TOKEN_BYTES, 0xff)]);
     const held = and(isNull(idempotencyKeys.status), between(idempotencyKeys.claim, this.#processId, last));
     const rows = await this.#db.select({ claim: idempotencyKeys.claim }).from(idempotencyKeys).where(held);
     const over = rows.map(({ claim }) => claim).filter((claim) => !this.#underWay.has(claim.toString('base64')));
     if (over.length > 0) await this.#db.delete(idempotencyKeys).where(and(held, inArray(idempotencyKeys.claim, over)));
-    else if (isQuiet && claimedAt === this.#claimedAt) this.#isFree = true;
   }
 
   /**

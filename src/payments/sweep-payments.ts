@@ -101,23 +101,23 @@ async function attemptNamed(
 }
 
 async function sweepReversals(deps: PaymentDeps, business: PaymentBusiness, sinceMs: number): Promise<void> {
-  const found = new Map<string, { attempt: PaymentAttempt; listed: ListedReversal[] }>();
+  const found = new Map<string, ListedReversal[]>();
   await askBusiness(deps, business, async (provider, credentials) => {
     for await (const reversal of readable(deps, business, provider.listReversals(credentials, sinceMs))) {
       const attempt = await attemptOf(deps, business, reversal);
       if (attempt === undefined) continue;
-      found.getOrInsert(attempt.id, { attempt, listed: [] }).listed.push(reversal);
+      found.getOrInsert(attempt.id, []).push(reversal);
     }
   });
   // A failure for one attempt must not stop the comparison of the others.
   const faults: unknown[] = [];
-  for (const { attempt, listed } of found.values())
-    await makeUp(deps, attempt, listed).catch((fault) => faults.push(fault));
+  for (const [id, listed] of found) await makeUp(deps, id, listed).catch((fault) => faults.push(fault));
   if (faults.length > 0) throw faults[0];
 }
 
-async function makeUp(deps: PaymentDeps, attempt: PaymentAttempt, listed: readonly ListedReversal[]): Promise<void> {
-  if (!(await differs(deps, attempt, listed))) return;
+async function makeUp(deps: PaymentDeps, id: string, listed: readonly ListedReversal[]): Promise<void> {
+  const attempt = await findAttemptById(deps.db, id);
+  if (attempt === undefined || !(await differs(deps, attempt, listed))) return;
   deps.log.warn({ attempt: attempt.id }, 'a message about a refund or a dispute was lost, and is made up for');
   await askProvider(deps, attempt, { always: true });
   await checkRefunds(deps, attempt);

@@ -84,6 +84,9 @@ interface ListedDelivery {
   readonly attempts: WebhookAttempt[];
 }
 
+/** A message that is asked for again gets ten attempts more, each with 2 KiB of its answer. */
+const ATTEMPTS_SHOWN = 20;
+
 /** One statement reads deliveries and their attempts, so that both come from one snapshot. */
 export async function listDeliveries(
   executor: Executor,
@@ -112,13 +115,20 @@ export async function listDeliveries(
     .orderBy(desc(newest.id))
     .limit(MOST_ROWS + 1)
     .as('listed');
+  const last = executor
+    .select()
+    .from(webhookAttempts)
+    .where(eq(webhookAttempts.deliveryId, listed.id))
+    .orderBy(desc(webhookAttempts.number))
+    .limit(ATTEMPTS_SHOWN)
+    .as('last');
   const rows = await executor
     .select()
     .from(listed)
-    .leftJoin(webhookAttempts, eq(webhookAttempts.deliveryId, listed.id))
-    .orderBy(desc(listed.id), asc(webhookAttempts.number));
+    .leftJoinLateral(last, sql`true`)
+    .orderBy(desc(listed.id), asc(last.number));
   const deliveries = new Map<string, ListedDelivery>();
-  for (const { listed: delivery, webhook_attempts: attempt } of rows) {
+  for (const { listed: delivery, last: attempt } of rows) {
     const entry = deliveries.getOrInsert(delivery.id, { delivery, attempts: [] });
     if (attempt === null) continue;
     const { responseBody } = attempt;

@@ -150,7 +150,7 @@ const attemptView = z.object({
   responseBody: z.string().nullable().meta({ description: 'At most the first 2 KiB.' }),
 });
 
-/** The API form of a delivery with all its attempts (completions 8.2). */
+/** The API form of a delivery with its last attempts (completions 8.2). */
 export const deliveryView = z
   .object({
     id: z.string(),
@@ -161,7 +161,7 @@ export const deliveryView = z
     nextTryAt: timeShape().nullable().meta({ description: 'Null where it is over, or its endpoint is switched off.' }),
     createdAt: timeShape(),
     deliveredAt: timeShape().nullable(),
-    attempts: listShape(attemptView),
+    attempts: listShape(attemptView).meta({ description: 'The last 20, oldest first.' }),
   })
   .meta({
     id: 'WebhookDelivery',
@@ -206,7 +206,7 @@ export const nextTryOf = (
   endpoint: Pick<WebhookEndpoint, 'status'>,
 ): number | null => (status === 'pending' && endpoint.status === 'active' ? nextTryAt : null);
 
-/** Converts a delivery and all its attempts into the API form (completions 8.2). */
+/** Converts a delivery and its last attempts into the API form (completions 8.2). */
 export function viewDelivery(
   delivery: Omit<WebhookDelivery, 'body'>,
   attempts: readonly WebhookAttempt[],
