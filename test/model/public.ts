@@ -387,7 +387,8 @@ function checkout(model: Model, context: Context): Expected[] {
       body['credits'] === undefined ||
       wanted < Number(topUp['minCredits']) ||
       wanted > Number(topUp['maxCredits']);
-  if (issues.length > 0 || wrong) return [invalid([...issues, 'credits', 'tierId'])];
+  if (issues.length > 0) return [invalid([...issues, 'credits', 'tierId'])];
+  if (wrong) return [unfit(['credits', 'tierId'])];
   if (statusOf(event, now) !== 'open')
     return [forbidden(statusOf(event, now) === 'closed' ? 'event_closed' : 'event_not_open')];
   const visitorId = String(body['visitorId']);

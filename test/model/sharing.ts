@@ -32,12 +32,17 @@ function inviteBody(event: Event, invite: Invite): Json {
     createdAt: kit.TIME,
   };
 }
-function create(_: Model, { body, event }: Context): Expected[] {
+const VALID_MS = 7 * 86_400_000;
+/** How far the clocks of model and service may be apart. */
+const ABOUT_MS = 60_000;
+
+function create(_: Model, { body, event, now }: Context): Expected[] {
   const invite: Invite = {
     id: '',
     email: kit.clean(String(body['email'])),
     role: body['role'] === 'editor' ? 'editor' : 'viewer',
     token: undefined,
+    createdAt: now,
     accepted: undefined,
     removed: false,
   };
@@ -49,7 +54,7 @@ function create(_: Model, { body, event }: Context): Expected[] {
   const again = event.invites.some((one) => !one.removed && one.email.toLowerCase() === invite.email.toLowerCase());
   return again ? [done, refuse(409, 'conflict')] : [done];
 }
-function accept(model: Model, { body, key }: Context): Expected[] {
+function accept(model: Model, { body, key, now }: Context): Expected[] {
   const found = model.events
     .filter((one) => !one.deleted)
     .flatMap((event) => event.invites.map((invite) => ({ event, invite })))
@@ -66,6 +71,10 @@ function accept(model: Model, { body, key }: Context): Expected[] {
     ok(status, undefined, () => {
       invite.accepted = key.account;
     });
+  const age = now - invite.createdAt;
+  if (invite.accepted === undefined && age > VALID_MS + ABOUT_MS) return [conflict('invite_expired')];
+  if (invite.accepted === undefined && age > VALID_MS - ABOUT_MS)
+    return [shares(200), shares(201), conflict('invite_expired')];
   return invite.accepted === undefined
     ? [shares(200), shares(201)]
     : [{ status: 200 }, { status: 201 }, conflict('already_shared'), refuse(409, 'conflict')];

@@ -165,6 +165,8 @@ export interface Invite {
   readonly role: 'viewer' | 'editor';
   /** Out of the mail. */
   token: string | undefined;
+  /** Unix ms. */
+  readonly createdAt: number;
   accepted: Account | undefined;
   removed: boolean;
 }
