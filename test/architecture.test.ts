@@ -63,10 +63,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 592,
   mail: 618,
   accounts: 921,
-  webhooks: 2414,
+  webhooks: 2422,
   'voting-events': 5063,
   'ballot-definition': 3846,
-  voters: 5378,
+  voters: 5379,
   payments: 4027,
   credits: 688,
   ballots: 3122,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4080,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_696;
+const LINES_OF_ALL = 64_705;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -14,8 +14,9 @@ END $$;
 -- be recognised anyhow. Until five of a kind wait, the public count moves without them.
 -- Returns the voters whose approval by their first key is now disclosed (`approved`). Before the final result it also returns the data of
 -- the public snapshot: the last leaf of the box with the last signed head (`box`), the queued ballots (`queue`) and the previous snapshot
--- (`before`); at the final result, whether a further step is due (`more`). While more than p_most ballots are queued, it does and returns nothing. Nor does it while the event's key is still p_key
--- and there are fewer than p_least ballots: the caller has shown so many already, so that this state is older than one it has seen.
+-- (`before`); at the final result, whether a further step is due (`more`). While more than p_most ballots are queued, it does and returns
+-- nothing. Nor does it while the event's key is still p_key and there are fewer than p_least ballots: the caller has shown p_least already,
+-- so this state is older than one it has seen.
 CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer, p_least bigint, p_key text)
 RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql AS $$
 DECLARE

@@ -11,6 +11,7 @@ import { publish, type RecordDeps, TEST_EVENT_TYPE } from './record-event.ts';
 import {
   countEndpointsLocked,
   findDelivery,
+  holdsEvent,
   insertEndpoint,
   isOfDeletedPerson,
   lockEndpoint,
@@ -34,7 +35,7 @@ const OLD_SECRET_MS = DAY_MS;
 /** Most secrets that sign one message, including the present one. */
 const MOST_SECRETS = 5;
 
-/** Creates an endpoint (contract, "Webhook endpoint management"). @throws ApiError 422 `plan_limit` */
+/** Creates an endpoint (contract, "Webhook endpoint management"). @throws ApiError 404 for an event that is gone; 422 `plan_limit` */
 export async function createEndpoint(
   tx: Transaction,
   deps: EndpointDeps,
@@ -42,6 +43,8 @@ export async function createEndpoint(
   votingEventId: string | null,
   body: NewEndpoint,
 ): Promise<EndpointWithSecret> {
+  // The deletion of an event retires its endpoints: one that came after it would be in no list, and count all the same.
+  if (votingEventId !== null && !(await holdsEvent(tx, votingEventId))) throw notFound();
   const limit = deps.plans[owner.plan as keyof Plans].webhookEndpoints;
   if ((await countEndpointsLocked(tx, owner.accountId)) >= limit) throw planLimit('webhook_endpoints', limit);
   const id = deps.ids.sortable('whe');

@@ -58,6 +58,11 @@ export async function countEndpointsLocked(tx: Transaction, accountId: string): 
   );
 }
 
+/** Whether an event is there; it is not deleted before this transaction ends. */
+export const holdsEvent = async (tx: Transaction, id: string): Promise<boolean> =>
+  (await tx.execute(sql`SELECT FROM voting_events e WHERE e.id = ${id} AND e.deleted_at IS NULL FOR KEY SHARE`))
+    .rowCount === 1;
+
 export async function insertEndpoint(tx: Transaction, row: NewEndpointRow): Promise<WebhookEndpoint> {
   const [inserted] = await tx.insert(webhookEndpoints).values(row).returning();
   if (inserted === undefined) throw new Error('an insert returned no row');

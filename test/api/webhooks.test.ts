@@ -381,3 +381,20 @@ describe('a receiver', () => {
     expect(delivery.attempts[0].responseBody).toHaveLength(2_048);
   });
 });
+
+test('no endpoint is left of an event that is deleted while it is made', async () => {
+  const account = await service.account();
+  for (let round = 0; round < 20; round += 1) {
+    const event = await account.event({}, [], false);
+    const body = {
+      url: 'https://hooks.example.com/a',
+      eventTypes: ['voting_event.created'],
+      votingEventCode: event.id,
+    };
+    await Promise.all([account.delete(`/voting-events/${event.id}`), account.post('/webhook-endpoints', body)]);
+  }
+  const left = await service.query('SELECT FROM webhook_endpoints WHERE account_id = $1 AND retired_at IS NULL', [
+    account.id,
+  ]);
+  expect(left).toEqual([]);
+});
