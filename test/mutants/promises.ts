@@ -345,6 +345,20 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
   ],
   'jobs/run-jobs.ts': [
     [
+      'faults/job-runner.test.ts',
+      'whose process was killed while it ran',
+      'a recurring job has one attempt for its life',
+      'const MOST_ATTEMPTS = 2_147_483_647;',
+      'const MOST_ATTEMPTS = 1;',
+    ],
+    [
+      'faults/job-runner.test.ts',
+      'a job that is put off comes again',
+      'a job that is put off uses up its attempts',
+      'attempts = attempts - 1, run_at = $4',
+      'run_at = $4',
+    ],
+    [
       'faults/mail-jobs.test.ts',
       'while the mail server does not answer for those of another',
       'one account may have all mails under way',
@@ -488,6 +502,60 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       'observers read hidden results before they are final',
       'event.finalAt !== null) return;',
       'event.closedAt !== null) return;',
+    ],
+  ],
+  'ballot-log/record-configuration.ts': [
+    [
+      'api/changes-before-leaves.test.ts',
+      'where a weight is changed after the opening',
+      'the first leaf of a log counts changes that it does not tell',
+      '{ rollIdentityChanges: 0, rollOtherChanges: 0 }',
+      '{}',
+    ],
+  ],
+  'ballot-log/record-letters.ts': [
+    [
+      'api/changes-before-leaves.test.ts',
+      'where letters are printed after a first ballot',
+      'letters sign a number of ballots before a change that waits',
+      'await recordWaitingChange(deps, tx, event, head)',
+      'head',
+    ],
+  ],
+  'ballot-log/check-log.ts': [
+    [
+      'races/rehearsal.test.ts',
+      'while its close is checked disputes nothing',
+      'a check that met a wipe believes what it saw',
+      'const CHECKS_AGAIN = 3;',
+      'const CHECKS_AGAIN = 0;',
+    ],
+  ],
+  'http/idempotency.ts': [
+    [
+      'faults/claims.test.ts',
+      'whose answer to COMMIT was lost',
+      'a claim is released with the answer that it has',
+      'where(and(held(), isNull(idempotencyKeys.status)))',
+      'where(held())',
+    ],
+  ],
+  'payments/check-business.ts': [
+    [
+      'api/provider-health.test.ts',
+      'although an import holds it',
+      'an event that was held stays kept from opening by a business that is ready',
+      'await planBusinessCheck(deps.db, business.id, null, (await readNow(deps.db)) + CHECKED_EVERY_MS);',
+      '',
+    ],
+  ],
+  'voters/retag-voters.ts': [
+    [
+      'faults/key-rotation.test.ts',
+      'whose result is final, so that its roll can be copied',
+      'a rotation leaves out the voters of final events',
+      'AND v.erased_at IS NULL AND',
+      'AND v.erased_at IS NULL AND NOT EXISTS (SELECT FROM voting_events e WHERE e.id = v.voting_event_id AND e.final_at > 0) AND',
     ],
   ],
   // One of each other kind of check.
