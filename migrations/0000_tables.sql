@@ -707,7 +707,9 @@ CREATE UNIQUE INDEX "event_invites_account" ON "event_invites" USING btree ("acc
 CREATE UNIQUE INDEX "voting_events_code" ON "voting_events" USING btree ("code_key");
 CREATE INDEX "voting_events_deleted" ON "voting_events" USING btree ("id") WHERE deleted_at IS NOT NULL;
 CREATE INDEX "voting_events_account" ON "voting_events" USING btree ("account_id","id");
-CREATE INDEX "voting_events_timed" ON "voting_events" USING btree ("id") WHERE starts_at IS NOT NULL OR ends_at IS NOT NULL;
+CREATE INDEX "voting_events_timed" ON "voting_events" USING btree ("id") WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL) AND announced_status IS DISTINCT FROM 'closed';
+CREATE INDEX "voting_events_missed" ON "voting_events" USING btree ("id") WHERE missed_start_at IS NOT NULL AND announced_status IS DISTINCT FROM 'not_opened';
+CREATE INDEX "voting_events_unpublished" ON "voting_events" USING btree ("id") WHERE results_visibility = 'published' AND NOT results_announced;
 CREATE INDEX "voting_events_rehearsed" ON "voting_events" USING btree ("id") WHERE rehearsal_since IS NOT NULL;
 CREATE INDEX "voting_events_alarmed" ON "voting_events" USING btree ("id") WHERE alarm IS NOT NULL;
 CREATE INDEX "voting_events_to_open" ON "voting_events" USING btree ("starts_at") WHERE opened_at IS NULL AND starts_at IS NOT NULL;

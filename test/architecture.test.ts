@@ -57,30 +57,30 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2013,
   database: 2259,
   'embedded-postgres': 850,
-  http: 4146,
+  http: 4149,
   server: 1013,
   reference: 2767,
   jobs: 592,
   mail: 618,
   accounts: 921,
   webhooks: 2422,
-  'voting-events': 5063,
-  'ballot-definition': 3846,
+  'voting-events': 5081,
+  'ballot-definition': 3833,
   voters: 5379,
   payments: 4027,
   credits: 688,
   ballots: 3122,
-  'ballot-log': 4595,
+  'ballot-log': 4611,
   'service-log': 627,
   tally: 2554,
   results: 6309,
-  letters: 1003,
+  letters: 1009,
   console: 1142,
   demo: 435,
   commands: 4080,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_705;
+const LINES_OF_ALL = 64_735;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -5,6 +5,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { seedField } from '#src/http/fields.ts';
 import { markRehearsalText } from '#src/http/rehearsal.ts';
 import { pick } from '#src/platform/pick.ts';
+import { RecentMap } from '#src/platform/recent-map.ts';
 import { jsonPieces } from '#src/platform/stream-text.ts';
 import { type BallotDefinition, type BallotPosition, describedIn } from './ballot-definition.ts';
 import { candidateView } from './candidate.ts';
@@ -168,17 +169,9 @@ const KEPT_BYTES = 64 * 2 ** 20;
 /** About what an entry takes beside its text. */
 const ENTRY_BYTES = 1_000;
 
-interface Kept {
-  readonly json: CachedJson;
-  /** What it took when it was weighed last. */
-  bytes: number;
-}
-
 /** Caches the ballots of fixed orders, and of shuffled orders by seed. Without a seed each ballot has its own order, and is not cached. */
 export class BallotCache {
-  /** In the order of their last use. */
-  readonly #kept = new Map<string, Kept>();
-  #keptBytes = 0;
+  readonly #kept = new RecentMap<CachedJson>(KEPT_BYTES, ({ heldBytes }) => heldBytes + ENTRY_BYTES);
   /** Ballots that are being built: concurrent requests for the same ballot share one build. */
   readonly #making = new Map<string, Promise<CachedJson>>();
   /** Each entry is garbage-collected together with its definition. */
@@ -203,13 +196,13 @@ export class BallotCache {
     const name = `${id} ${definitionVersion} ${order ?? 'fixed'}`;
     const kept = this.#kept.get(name);
     if (kept !== undefined) {
-      this.#kept.delete(name);
+      // Makes it the newest.
       this.#kept.set(name, kept);
-      return kept.json;
+      return kept;
     }
     if (!this.#making.has(name) && isLong(definition)) await enter();
     // Another request may have built the ballot during the wait.
-    return this.#kept.get(name)?.json ?? this.#making.get(name) ?? this.#make(name, definition, order);
+    return this.#kept.get(name) ?? this.#making.get(name) ?? this.#make(name, definition, order);
   }
 
   #textOf(definition: BallotDefinition): BallotText {
@@ -217,33 +210,15 @@ export class BallotCache {
   }
 
   async #make(name: string, definition: BallotDefinition, order: string | undefined): Promise<CachedJson> {
-    const making = CachedJson.of(this.#textOf(definition).write(order), () => this.#weigh(name));
+    // Set again once it is compressed, because it weighs less then.
+    const making = CachedJson.of(this.#textOf(definition).write(order), (shrunk) => this.#kept.set(name, shrunk));
     this.#making.set(name, making);
     try {
       const fresh = await making;
-      this.#kept.set(name, { json: fresh, bytes: 0 });
-      this.#weigh(name);
-      this.#makeRoom(name);
+      this.#kept.set(name, fresh);
       return fresh;
     } finally {
       this.#making.delete(name);
-    }
-  }
-
-  /** Weighs a ballot again, which shrinks once it is compressed. */
-  #weigh(name: string): void {
-    const kept = this.#kept.get(name);
-    if (kept === undefined) return;
-    const bytes = kept.json.heldBytes + ENTRY_BYTES;
-    this.#keptBytes += bytes - kept.bytes;
-    kept.bytes = bytes;
-  }
-
-  #makeRoom(newest: string): void {
-    for (const [oldest, { bytes }] of this.#kept) {
-      if (this.#keptBytes <= KEPT_BYTES || oldest === newest) return;
-      this.#kept.delete(oldest);
-      this.#keptBytes -= bytes;
     }
   }
 }

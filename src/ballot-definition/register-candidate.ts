@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { changeBy } from '#src/accounts/changes.ts';
+import { planLimit } from '#src/accounts/plans.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
@@ -9,15 +10,21 @@ import { type RefusalCase, refuse } from '#src/http/refusals.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import { lockForChange, renewBallotDefinition, requireNoIssues, takeNumber } from '#src/voting-events/guard-change.ts';
-import { isFinalAt, notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
+import {
+  lockForChange,
+  renewBallotDefinition,
+  requireNoIssues,
+  takeNumber,
+  worldChanged,
+} from '#src/voting-events/guard-change.ts';
+import { isFinalAt, isRehearsalOver, notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
-import { holdEvent } from '#src/voting-events/repository.ts';
+import { holdEvent, lockEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { type registerCandidateBody, viewCandidate, viewRegisteredCandidate } from './candidate.ts';
 import { registrationIssues } from './change-candidate.ts';
-import { type BallotChangeDeps, newRow, requireRoomForCandidate } from './record-ballot-change.ts';
+import { type BallotChangeDeps, CAPS, newRow, requireRoomForCandidate } from './record-ballot-change.ts';
 import { findCandidateOfPayment, insertCandidate, updateCandidate } from './repository.ts';
 import type { Candidate } from './types.ts';
 
@@ -34,6 +41,9 @@ export async function checkRegistration(
   await requireRegistration(tx, event, body, await readNow(tx), rehearsal);
 }
 
+/** Rows of candidates with rejected registrations, which take no place but are read with every ballot: deleting them makes room. */
+const MOST_CANDIDATES = 3 * CAPS.candidates;
+
 /** @returns how many candidates there are @throws ApiError 422, 403, 422 `plan_limit` */
 async function requireRegistration(
   tx: Transaction,
@@ -48,7 +58,9 @@ async function requireRegistration(
   // An event that closed in a rehearsal still accepts a registration that was paid with real money.
   const status = statusAt(event, nowMs);
   if (status === 'closed' && (event.rehearsalSince === null || rehearsal !== false)) throw notOpen(status);
-  return requireRoomForCandidate(tx, event.id, { source: 'registration', stands: false });
+  const count = await requireRoomForCandidate(tx, event.id, { source: 'registration', stands: false });
+  if (count >= MOST_CANDIDATES) throw planLimit('candidates_with_rejected_per_event', MOST_CANDIDATES);
+  return count;
 }
 
 interface RegistrationOrigin {
@@ -147,9 +159,9 @@ export async function withdrawPaidCandidate(
   deps: BallotChangeDeps,
   { id, votingEventId }: { readonly id: string; readonly votingEventId: string },
 ): Promise<void> {
-  if ((await holdEvent(tx, votingEventId)) === undefined) return;
-  const event = await lockForChange(tx, votingEventId);
-  if (isFinalAt(event, event.lockedAt)) return;
+  const event = await lockEvent(tx, votingEventId);
+  if (event === undefined || isFinalAt(event, event.lockedAt)) return;
+  if (isRehearsalOver(event, event.lockedAt)) throw worldChanged();
   const before = await findCandidateOfPayment(tx, votingEventId, id);
   if (before?.status !== 'pending' && before?.status !== 'approved') return;
   const status = before.status === 'pending' ? 'rejected' : 'withdrawn';

@@ -7,6 +7,7 @@ import { vacuumTables } from '#src/database/vacuum.ts';
 import type { Deps } from '#src/deps.ts';
 import { forgetClaims } from '#src/http/idempotency.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import { closeTime } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { FINAL } from './due-repository.ts';
@@ -54,13 +55,25 @@ async function writeAnew({ db }: RewriteDeps, eventId: string, chunk: number): P
  * the order of rows would show the order of votes, and with the batches in the log narrow a ballot down to the voters of its batch.
  * Only the order of voters who voted since the last rewrite stays visible.
  */
-export async function mixRolls(deps: RewriteDeps): Promise<void> {
+export async function mixRolls(deps: RewriteDeps & Pick<Deps, 'log'>): Promise<void> {
+  let failed = 0;
   for (const eventId of await listRollsToMix(deps.db, MOST_MIXED)) {
-    // Store the time before the rewrite, so that voters who vote during the rewrite are mixed the next time.
-    const nowMs = await readNow(deps.db);
-    await writeAnew(deps, eventId, CHUNK_WHILE_OPEN);
-    await deps.db.update(ballotLogs).set({ rollMixedAt: nowMs }).where(eq(ballotLogs.votingEventId, eventId));
+    try {
+      await mixRoll(deps, eventId);
+    } catch (fault) {
+      // Often a lock that a busy event did not free in time: it keeps no other roll from being mixed.
+      failed += 1;
+      deps.log.warn({ event: eventId, fault: summariseFault(fault) }, 'a roll could not be mixed');
+    }
   }
+  if (failed > 0) throw new Error(`${failed} rolls could not be mixed`);
+}
+
+async function mixRoll(deps: RewriteDeps, eventId: string): Promise<void> {
+  // Store the time before the rewrite, so that voters who vote during the rewrite are mixed the next time.
+  const nowMs = await readNow(deps.db);
+  await writeAnew(deps, eventId, CHUNK_WHILE_OPEN);
+  await deps.db.update(ballotLogs).set({ rollMixedAt: nowMs }).where(eq(ballotLogs.votingEventId, eventId));
 }
 
 /** Rewrites a finished election's roll and deletes keys and claims, so that no row shows the order of the votes. Can be started again. */

@@ -17,9 +17,9 @@ export class CachedJson {
   readonly #length: number;
   #plain: Buffer<ArrayBuffer> | undefined;
   #gzipped: Buffer<ArrayBuffer> | undefined;
-  readonly #onShrunk: () => void;
+  readonly #onShrunk: (shrunk: CachedJson) => void;
 
-  private constructor(plain: Buffer<ArrayBuffer>, hash: Buffer, onShrunk: () => void) {
+  private constructor(plain: Buffer<ArrayBuffer>, hash: Buffer, onShrunk: (shrunk: CachedJson) => void) {
     this.etag = `W/"${hash.toString('base64url').slice(0, 22)}"`;
     this.#length = plain.length;
     this.#plain = plain;
@@ -30,7 +30,10 @@ export class CachedJson {
    * Joins pieces of JSON text, and lets other requests run in between: the ballot of a thousand candidates has 19 MB.
    * @param onShrunk called when the compressed bytes take the place of the others
    */
-  static async of(pieces: Iterable<string>, onShrunk: () => void = () => undefined): Promise<CachedJson> {
+  static async of(
+    pieces: Iterable<string>,
+    onShrunk: (shrunk: CachedJson) => void = () => undefined,
+  ): Promise<CachedJson> {
     const hash = createHash('sha256');
     const chunks: Buffer[] = [];
     for await (const chunk of streamText(pieces)) {
@@ -63,7 +66,7 @@ export class CachedJson {
     const gzipped = await compress(await this.plain());
     this.#gzipped = gzipped;
     this.#plain = undefined;
-    this.#onShrunk();
+    this.#onShrunk(this);
     return gzipped;
   });
 }

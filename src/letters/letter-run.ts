@@ -208,10 +208,16 @@ export async function readPart(
 
 export const taggedLetters = taggedRows('printed letters', letterRuns, rowOfRun);
 
+/** Parts per statement: a part has 700 kB, and a statement three seconds. */
+const PARTS_TOGETHER = 100;
+
 /** Deletes files that were not downloaded in time, of all events. */
 export async function dropOldLetters(db: Database): Promise<void> {
-  await db.execute(sql`
-    DELETE FROM letter_parts p USING letter_runs r
-    WHERE r.voting_event_id = p.voting_event_id AND r.id = p.run_id
-      AND coalesce(r.finished_at, r.created_at + ${GIVEN_UP_MS}::bigint) <= now_ms() - ${KEPT_MS}::bigint`);
+  for (let deleted = PARTS_TOGETHER; deleted === PARTS_TOGETHER; ) {
+    const { rowCount } = await db.execute(sql`
+      DELETE FROM letter_parts WHERE ctid = ANY (ARRAY(
+        SELECT p.ctid FROM letter_parts p JOIN letter_runs r ON r.voting_event_id = p.voting_event_id AND r.id = p.run_id
+        WHERE coalesce(r.finished_at, r.created_at + ${GIVEN_UP_MS}::bigint) <= now_ms() - ${KEPT_MS}::bigint LIMIT ${PARTS_TOGETHER}))`);
+    deleted = rowCount ?? 0;
+  }
 }

@@ -218,7 +218,7 @@ export class EventCounter {
     const { stats, positions, isForged } = counted;
     const left = inputs.reversed.length === 0 ? null : await this.#report(definition, present, 'after reversals');
     const { identity, roll } = inputs.changes;
-    const byGroup = close === undefined ? [] : await readTurnoutByGroup(this.#db, event.id);
+    const byGroup = close === undefined || event.type === 'poll' ? [] : await readTurnoutByGroup(this.#db, event.id);
     // The result is shown as final only if it equals what the signed close leaf commits to (completions 6.3).
     const seedHash = seed === undefined ? null : sha256(seed).toString('hex');
     const final =

@@ -111,6 +111,17 @@ function isSame(one: unknown, other: unknown): boolean {
   return canonicalJson(one) === canonicalJson(other);
 }
 
+/** What prevents the opening of a locked event. @param event as the change leaves it: its settings may not be stored yet */
+export async function missingAfter(
+  tx: Transaction,
+  { id, type, voterSelfRegistration: selfRegistration, startsAt, ...prices }: VotingEvent,
+  found: Partial<OpeningFacts>,
+): Promise<MissingPart[]> {
+  const isPriced = prices.payToVote !== null || prices.payToRegisterCandidate !== null;
+  const own = { type, selfRegistration, hasStart: startsAt !== null, isPriced };
+  return missingForOpening({ ...(await readOpening(tx, id)), ...found, ...own });
+}
+
 /** Call after a change of positions or candidates: raises the version of the definition, and stores what prevents the opening. */
 export async function renewBallotDefinition(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
   return storeMissing(tx, eventId, nowMs, missingForOpening(await readOpening(tx, eventId)));

@@ -5,7 +5,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { orNotFound, validationError } from '#src/platform/errors.ts';
 import { reopeningIssue } from './change-fields.ts';
-import { guardChange, holdForChange, worldChanged } from './guard-change.ts';
+import { guardChange, holdForChange, missingAfter, worldChanged } from './guard-change.ts';
 import { isRehearsalOver } from './lifecycle.ts';
 import { missingForOpening, type OpeningFacts } from './opening.ts';
 import {
@@ -45,20 +45,21 @@ export async function holdWorld(tx: Transaction, read: World & Pick<VotingEvent,
 
 /**
  * The changes that begin a rehearsal. No ballot, credit or log may exist yet, so that the end of the rehearsal can wipe them all.
+ * @param after the event with the settings that the same request changes
  * @throws ApiError 409 `was_open`, `event_has_ballots`, `not_ready`; 422 for an end that has passed
  */
 export async function beginRehearsal(
   tx: Transaction,
   before: LockedEvent,
-  endsAt: number | null,
+  after: VotingEvent,
   found: Partial<OpeningFacts>,
 ): Promise<Partial<NewEventRow>> {
   await guardChange(tx, before, 'rehearse');
   if (before.openedAt !== null || (await hasLog(tx, before.id))) throw refuse('was_open');
   if (await hasBallots(tx, before.id)) throw refuse('event_has_ballots');
-  const late = reopeningIssue(endsAt, before.lockedAt);
+  const late = reopeningIssue(after.endsAt, before.lockedAt);
   if (late !== undefined) throw validationError([late]);
-  const missing = missingForOpening({ ...(await readOpening(tx, before.id)), ...found });
+  const missing = await missingAfter(tx, after, found);
   if (missing.length > 0) throw refuse('not_ready', { missing });
   return {
     rehearsalSince: before.lockedAt,

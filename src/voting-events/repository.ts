@@ -177,7 +177,7 @@ export function listTimedEvents(executor: Executor): Promise<string[]> {
       SELECT id FROM voting_events WHERE rehearsal_since IS NOT NULL AND starts_at <= now_ms() AND deleted_at IS NULL
       UNION ALL
       SELECT id FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL) AND deleted_at IS NULL AND rehearsal_since IS NULL
-        AND event_status(${LIFE}, now_ms()) IN ('open', 'closed')
+        AND announced_status IS DISTINCT FROM 'closed' AND event_status(${LIFE}, now_ms()) IN ('open', 'closed')
         AND announced_status IS DISTINCT FROM event_status(${LIFE}, now_ms())
       UNION ALL
       SELECT id FROM voting_events WHERE starts_at <= now_ms() AND opened_at IS NULL AND closed_at IS NULL AND NOT ready

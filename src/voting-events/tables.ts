@@ -120,7 +120,16 @@ export const votingEvents = pgTable(
     uniqueIndex('voting_events_code').on(table.codeKey),
     index('voting_events_deleted').on(table.id).where(sql`deleted_at IS NOT NULL`),
     index('voting_events_account').on(table.accountId, table.id),
-    index('voting_events_timed').on(table.id).where(sql`starts_at IS NOT NULL OR ends_at IS NOT NULL`),
+    // The next three have the conditions of `listTimedEvents`: events whose announcements are made, which only grow in number, leave them.
+    index('voting_events_timed')
+      .on(table.id)
+      .where(sql`(starts_at IS NOT NULL OR ends_at IS NOT NULL) AND announced_status IS DISTINCT FROM 'closed'`),
+    index('voting_events_missed')
+      .on(table.id)
+      .where(sql`missed_start_at IS NOT NULL AND announced_status IS DISTINCT FROM 'not_opened'`),
+    index('voting_events_unpublished')
+      .on(table.id)
+      .where(sql`results_visibility = 'published' AND NOT results_announced`),
     index('voting_events_rehearsed').on(table.id).where(sql`rehearsal_since IS NOT NULL`),
     index('voting_events_alarmed').on(table.id).where(sql`alarm IS NOT NULL`),
     // A time beyond 2^53, written by SQL from outside, would make every job that reads the times of all events fail.

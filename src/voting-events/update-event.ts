@@ -18,7 +18,7 @@ import {
 import { type EventDeps, isEmbedded } from './create-event.ts';
 import type { EventFields, updateEventBody } from './event-body.ts';
 import { pageIssues } from './event-mail.ts';
-import { changedFields, guardChange, requireNoIssues } from './guard-change.ts';
+import { changedFields, guardChange, missingAfter, requireNoIssues } from './guard-change.ts';
 import {
   closeTime,
   isFinalAt,
@@ -31,7 +31,7 @@ import {
   statusAt,
   wasOpened,
 } from './lifecycle.ts';
-import { missingForOpening, type OpeningFacts } from './opening.ts';
+import type { OpeningFacts } from './opening.ts';
 import { priceIssues, requirePricing } from './pricing.ts';
 import { publishResults, publishStatus, scheduleClosing, schedulePublishing } from './publish-status.ts';
 import { beginRehearsal, endRehearsal, lockForEnd } from './rehearsal.ts';
@@ -106,7 +106,7 @@ export async function updateVotingEvent(
   const mayOpen = body.status === 'open' || body.status === 'rehearsal' || changed.startsAt != null;
   let found: Partial<OpeningFacts> = {};
   if (mayOpen && (phase === 'draft' || phase === 'scheduled')) {
-    await deps.giveOptions(tx, organizer);
+    await deps.giveOptions(tx, { ...organizer, event: { ...from, ...definedOnly(changed) } });
     await deps.ballotKeys.requirePlaces();
     found = { isKeyless: !(await deps.ballotKeys.isReadable(from)) };
   }
@@ -251,18 +251,14 @@ async function prepareChange(
   if (changes.resultsVisibility === 'published' && before.resultsPublishedAt === null) {
     if (isFinalAt(after, before.lockedAt)) changes.resultsPublishedAt = before.lockedAt;
   }
-  if (changes.startsAt != null || changes.openedAt != null) {
-    changes.missedStartAt = null;
-    if (before.announcedStatus === 'not_opened') changes.announcedStatus = null;
-  }
+  if (changes.startsAt != null || changes.openedAt != null) changes.missedStartAt = null;
+  // What was announced is not so any more: the next opening is announced again.
+  const opens = changes.startsAt !== undefined || changes.openedAt != null;
+  if (opens && statusAt(after, before.lockedAt) !== before.announcedStatus) changes.announcedStatus = null;
   if (DECIDE_OPENING.some((name) => changes[name] !== undefined)) {
-    const { type, voterSelfRegistration: selfRegistration, startsAt } = after;
-    const facts = await readOpening(tx, before.id);
-    if (changes.type === 'election' && facts.hasTopUps)
+    if (changes.type === 'election' && (await readOpening(tx, before.id)).hasTopUps)
       throw validationError([{ field: 'type', message: 'a position sells credits, which is for polls only' }]);
-    const isPriced = after.payToVote !== null || after.payToRegisterCandidate !== null;
-    const hasStart = startsAt !== null;
-    changes.missing = missingForOpening({ ...facts, ...found, type, selfRegistration, hasStart, isPriced });
+    changes.missing = await missingAfter(tx, after, found);
     changes.ready = changes.missing.length === 0;
     // As in `storeMissing`: an event that its start has opened stays open.
     if (!changes.ready && changes.openedAt === undefined && wasOpened(before, before.lockedAt))
@@ -291,8 +287,8 @@ async function statusChange(
       ? { closedAt: before.endsAt, openedAt: before.openedAt ?? before.startsAt }
       : {};
   }
-  const endsAt = changed.endsAt === undefined ? before.endsAt : changed.endsAt;
-  if (wanted === 'rehearsal') return beginRehearsal(tx, before, endsAt, found);
+  const after = { ...before, ...definedOnly(changed) };
+  if (wanted === 'rehearsal') return beginRehearsal(tx, before, after, found);
   if (wanted === 'closed') {
     await guardChange(tx, before, 'close');
     if (before.rehearsalSince !== null) return before.closedAt === null ? { closedAt: nowMs } : {};
@@ -303,9 +299,10 @@ async function statusChange(
   }
   await guardChange(tx, before, 'open');
   if (phase === 'open') return {};
-  const late = reopeningIssue(endsAt, nowMs);
+  const late = reopeningIssue(after.endsAt, nowMs);
   if (late !== undefined) throw validationError([late]);
-  const missing = missingForOpening({ ...(await readOpening(tx, before.id)), ...found });
+  const missing = await missingAfter(tx, after, found);
   if (missing.length > 0) throw refuse('not_ready', { missing });
-  return { openedAt: before.openedAt ?? nowMs, closedAt: null };
+  // An event that its start has opened is opened again: it was open since its start.
+  return { openedAt: before.openedAt ?? (phase === 'confirming' ? before.startsAt : nowMs), closedAt: null };
 }

@@ -507,7 +507,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
   'ballot-log/record-configuration.ts': [
     [
       'api/changes-before-leaves.test.ts',
-      'where a weight is changed after the opening',
+      'after the opening, before its log has begun',
       'the first leaf of a log counts changes that it does not tell',
       '{ rollIdentityChanges: 0, rollOtherChanges: 0 }',
       '{}',
