@@ -64,23 +64,23 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 921,
   webhooks: 2422,
-  'voting-events': 5081,
+  'voting-events': 5099,
   'ballot-definition': 3833,
   voters: 5379,
   payments: 4027,
   credits: 688,
-  ballots: 3122,
-  'ballot-log': 4611,
+  ballots: 3138,
+  'ballot-log': 4615,
   'service-log': 627,
   tally: 2554,
-  results: 6309,
+  results: 6303,
   letters: 1009,
   console: 1142,
   demo: 435,
   commands: 4080,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_735;
+const LINES_OF_ALL = 64_767;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

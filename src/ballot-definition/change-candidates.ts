@@ -23,7 +23,6 @@ export const rejectCandidates: BulkChange<BallotChangeDeps> = async (tx, deps, o
   const named = requireOwn('candidate', ids, await listCandidatesByIds(tx, event.id, ids));
   const rows = named.filter(({ status }) => status !== 'rejected');
   if (rows.length === 0) return 0;
-  await guardChange(tx, event, 'change_names');
   await guardChange(tx, event, 'change_ballot_rules');
   const changed = rows.map(({ id }) => id);
   const nowMs = event.lockedAt;

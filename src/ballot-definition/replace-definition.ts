@@ -380,10 +380,11 @@ export async function compareDefinition(
   organizer: Organizer,
   definition: EventDefinition,
 ): Promise<Difference[]> {
+  const trial = { ...deps, ballotKeys: deps.ballotKeys.onTrial() };
   let differences: Difference[] = [];
   try {
     await inTransaction(db, async (tx) => {
-      const { before, after } = await replaceDefinition(tx, deps, organizer, definition);
+      const { before, after } = await replaceDefinition(tx, trial, organizer, definition);
       differences = await differencesOf(organizer.event.id, before, after);
       throw new Undone();
     });

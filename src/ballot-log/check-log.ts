@@ -72,7 +72,8 @@ export async function checkLog(
 ): Promise<string | undefined> {
   const state = async (): Promise<string> => {
     const [event, head] = [await findEventById(deps.db, eventId), await findHead(deps.db, eventId)];
-    return JSON.stringify([event?.definitionVersion, event?.rehearsalSince, event?.finalAt, head?.frontier.size]);
+    // The tag covers what else a check reads by the event, as its rehearsal and the generation of its invites.
+    return JSON.stringify([event?.tag.toString('base64'), event?.definitionVersion, head?.frontier.size]);
   };
   for (let left = CHECKS_AGAIN; ; left -= 1) {
     const before = await state();

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { WEIGHT_OF_BLOCK } from '#src/ballots/box.ts';
-import { atOneMoment, type Database, type Transaction } from '#src/database/client.ts';
+import { atOneMoment, type Database, readNumber, type Transaction } from '#src/database/client.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import type { Log } from '#src/platform/log.ts';
 import { markDisputed } from '#src/voting-events/repository.ts';
@@ -125,10 +125,24 @@ function weighsOtherwise({ box, turnout, dropped }: Account): boolean {
   return box.weight > due || (box.weight < due && dropped === 0n);
 }
 
-/** Whether ballots and participants agree in weight. Call when neither can change any more. */
-export async function agreeInWeight(tx: Transaction, eventId: string): Promise<boolean> {
+/**
+ * Number and weight of the ballots that count, and whether all ballots agree in weight with their voters. Call when neither can change any
+ * more, no ballot is queued, and every void ballot has its `void` leaf.
+ */
+export async function sumAtClose(tx: Transaction, eventId: string) {
   const account = await readAccount(tx, eventId);
-  return account === undefined || !weighsOtherwise(account);
+  if (account === undefined) throw new Error('a log is closed that was never opened');
+  // Only ballots of polls become void, and weigh 1.
+  const voided = await readNumber(
+    tx,
+    sql`SELECT count(*) FROM voided_ballots WHERE voting_event_id = ${eventId} AND leaf_index IS NOT NULL`,
+  );
+  const { heads, weight } = account.box;
+  return {
+    ballots: Number(heads) - voided,
+    weightMicro: weight - MICRO * BigInt(voided),
+    agree: !weighsOtherwise(account),
+  };
 }
 
 /** Faults that the leaves do not show: rows beyond the end of the log, or ballots without a voter. @returns the first, or undefined */

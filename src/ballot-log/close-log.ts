@@ -8,21 +8,13 @@ import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { clearDispute, markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkLog } from './check-log.ts';
-import { agreeInWeight } from './check-repository.ts';
+import { sumAtClose } from './check-repository.ts';
 import { recordCheckpoint } from './checkpoint.ts';
 import { findClose } from './find-close.ts';
 import { type CloseContent, closeCommitment, encodeLeaf, SALT_BYTES } from './leaf.ts';
 import { equalHashes } from './merkle-tree.ts';
 import { countParticipants, readRollChanges } from './record-roll.ts';
-import {
-  countQueue,
-  findHead,
-  type LogHead,
-  lockHead,
-  sumCountingBallots,
-  takeSequencer,
-  updateHead,
-} from './repository.ts';
+import { countQueue, findHead, type LogHead, lockHead, takeSequencer, updateHead } from './repository.ts';
 import { logChanged, requireUndisputed } from './require-undisputed.ts';
 import type { FinalCount, SealDeps } from './seal-ballots.ts';
 import type { NoteSigner } from './signed-note.ts';
@@ -94,7 +86,7 @@ async function isReadyToClose(
 ): Promise<boolean> {
   if (!isFinalAt(event, await readNow(deps.db)) || (await findClose(deps, event, head)) !== undefined) return false;
   // The count leaves out void ballots, so their `void` leaves must come before the `close` leaf.
-  return (await countQueue(deps.db, event.id)) === 0 && (await listVoidsToLog(deps.db, event.id, 1)).length === 0;
+  return (await countQueue(deps.db, event.id)) === 0 && (await listVoidsToLog(deps.db, event.id)).length === 0;
 }
 
 /** @throws LogSetBack if ballots, participants and roll of an election do not agree: the result then stays provisional */
@@ -106,12 +98,12 @@ async function describeClose(
   electorate: CheckedRoll | undefined,
 ): Promise<CloseContent> {
   const { configHash, dropped } = head;
-  const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
+  const { ballots, weightMicro, agree } = await sumAtClose(tx, event.id);
   if (event.type === 'election' && electorate === undefined) throw logChanged(head, 'the roll was not checked');
   const participants = event.type === 'poll' ? null : await countParticipants(tx, event.id);
   // Only direct SQL can make these numbers disagree.
   const isPlausible =
-    (await agreeInWeight(tx, event.id)) &&
+    agree &&
     (electorate === undefined ||
       (participants !== null &&
         participants >= ballots &&

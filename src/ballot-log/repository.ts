@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, sql } from 'drizzle-orm';
-import { type BallotToSeal, findSealedLeaf, type RowOf, WEIGHT_OF_BLOCK, withWeight } from '#src/ballots/box.ts';
+import { type BallotToSeal, findSealedLeaf, type RowOf, withWeight } from '#src/ballots/box.ts';
 import { type Executor, firstOf, isTrue, readNumber, type Transaction } from '#src/database/client.ts';
 import { CompactRange } from './merkle-tree.ts';
 import { ballotLogs, logCheckpoints, logLeaves } from './tables.ts';
@@ -159,20 +159,6 @@ export async function findBallotLeaf(
   }
   const leafIndex = await findSealedLeaf(executor, eventId, codeTag);
   return leafIndex === undefined ? undefined : { leafIndex };
-}
-
-/** Number and total weight of the ballots in the box, without void ballots. Call when no ballot is queued. */
-export async function sumCountingBallots(
-  tx: Transaction,
-  eventId: string,
-): Promise<{ ballots: number; weightMicro: bigint }> {
-  const { rows } = await tx.execute<{ ballots: string; weight: string }>(sql`
-    SELECT sum(x.ballots)::text AS ballots, sum(x.weight_micro)::text AS weight FROM (
-      SELECT coalesce(sum(b.ballots), 0) AS ballots, coalesce(sum(${WEIGHT_OF_BLOCK}), 0) AS weight_micro
-        FROM ballot_blocks b WHERE b.voting_event_id = ${eventId}
-      UNION ALL SELECT -1, -s.weight_micro FROM voided_ballots v CROSS JOIN LATERAL find_sealed(v.voting_event_id, v.code_tag) AS s
-        WHERE v.voting_event_id = ${eventId} AND s.leaf_index IS NOT NULL) AS x`);
-  return { ballots: Number(rows[0]?.ballots ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
 }
 
 export const countQueue = (executor: Executor, eventId: string): Promise<number> =>

@@ -40,7 +40,7 @@ import { restoreEnd } from './restore-end.ts';
 import { mixRolls, rewriteRoll } from './rewrite-roll.ts';
 import { dueOf, judgeQueued, putBack, unmark } from './set-back.ts';
 import { appendLeaves } from './tree-store.ts';
-import { listVoidsToLog, noteVoidLeaf } from './void-ballot.ts';
+import { listVoidsToLog, noteVoidLeaf, VOIDS_TOGETHER } from './void-ballot.ts';
 
 /** Queued ballots that trigger a sealing at once, without waiting for the recurring job. */
 export const FULL_QUEUE = 32;
@@ -251,7 +251,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
 /** The queue ID to continue after. A run ends with a short step from the start, because new rows may have IDs below `after`. */
 function nextOf(rows: readonly { readonly id: string }[], after: string, voided: number): string | undefined {
   if (rows.length === MOST_TOGETHER) return rows.at(-1)?.id;
-  return after !== '' || voided === MOST_TOGETHER ? '' : undefined;
+  return after !== '' || voided === VOIDS_TOGETHER ? '' : undefined;
 }
 
 /** The smallest batch to seal before the close; undefined if the queue after `after` is too small (completions 6.2). */
@@ -352,7 +352,7 @@ async function appendVoids(
   { id: eventId, type }: VotingEvent,
   frontier: CompactRange,
 ): Promise<number> {
-  const voids = await listVoidsToLog(tx, eventId, MOST_TOGETHER);
+  const voids = await listVoidsToLog(tx, eventId);
   if (voids.length > 0 && type === 'election') throw logChanged({ frontier });
   for (const [place, { codeTag }] of voids.entries()) await noteVoidLeaf(tx, eventId, codeTag, frontier.size + place);
   const leaves = voids.map(({ codeTag, leafIndex }) => encodeLeaf(voidLeaf(eventId, codeTag, leafIndex)));

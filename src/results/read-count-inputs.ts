@@ -34,8 +34,8 @@ const BASE = `
     ORDER BY b.first_leaf LIMIT ${MAX_BOX_BLOCKS})
   UNION ALL SELECT 'queue', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1
   UNION ALL SELECT CASE WHEN ${VOID_AFTER_CLOSE} THEN 'reversed' ELSE 'voided' END, '0', ${BALLOT}
-    FROM voided_ballots v CROSS JOIN LATERAL (
-      SELECT s.weight_micro, s.entries, v.code_tag FROM find_sealed(v.voting_event_id, v.code_tag) AS s WHERE s.leaf_index IS NOT NULL) b
+    FROM voided_ballots v JOIN sealed_with($1, ARRAY(SELECT code_tag FROM voided_ballots WHERE voting_event_id = $1)) b
+      ON b.code_tag = v.code_tag
     WHERE v.voting_event_id = $1 AND (v.leaf_index IS NOT NULL OR NOT ${VOID_AFTER_CLOSE})
   UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballot_queue')}) b
     WHERE v.voting_event_id = $1

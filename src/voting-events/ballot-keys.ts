@@ -197,6 +197,11 @@ export class BallotKeys {
     return isRound ? { ballotKey, realKey: own } : { ballotKey };
   }
 
+  /** The same keys for a change that is tried and rolled back. */
+  onTrial(): BallotKeys {
+    return new TrialKeys(this.#deps);
+  }
+
   /** Call before folders are used. @throws ApiError 500 `ballot_key_unavailable` while one lacks the cluster's marker (`key-places.ts`) */
   async requirePlaces(): Promise<void> {
     const unmarked = await this.#listUnmarked();
@@ -347,6 +352,13 @@ export class BallotKeys {
         await this.#folders?.destroy(keyFileOf(name));
       this.#inDoubt.delete(name.id);
     }
+  }
+}
+
+/** Makes no key: its file would stay where the transaction is rolled back. */
+class TrialKeys extends BallotKeys {
+  override async prepare() {
+    return {};
   }
 }
 

@@ -58,8 +58,8 @@ export async function deleteVotingEvent(
   if (!force && ((await hasConfirmedBallots(tx, event.id)) || (await hasPayments(tx, event.id)))) {
     throw refuse('delete_needs_force');
   }
-  await payWaitingBallotsBack(tx, event.id);
-  if (force && !keepsPayments) await payEverythingBack(tx, event.id);
+  // An unconfirmed ballot was paid for by a fulfilled payment, as everything that was bought: without `force` there is none.
+  if (force) await (keepsPayments ? payWaitingBallotsBack : payEverythingBack)(tx, event.id);
   await markDeleted(tx, event.id);
   await deps.ballotKeys.retire(tx, event.id);
   await enqueue(tx, REMOVE_DELETED_EVENT, { eventId: event.id });

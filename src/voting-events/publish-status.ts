@@ -7,7 +7,7 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { renewMissing } from './guard-change.ts';
-import { finalTime, missedStart, publishedTime, shownStatusAt } from './lifecycle.ts';
+import { finalTime, type Lifecycle, missedStart, publishedTime, shownStatusAt } from './lifecycle.ts';
 import { type Closing, closing, isClosing, MAIL_CLOSING, MAIL_NOT_OPENED, realStatusAt } from './mail-owner.ts';
 import { endOverdueRehearsal, type RehearsalDeps, withOwnKey } from './rehearsal.ts';
 import {
@@ -144,12 +144,10 @@ const PUBLISH_CLOSING = { name: 'announce_event_closing', maxAttempts: 10, paylo
 
 const NOTICE_MS = DAY_MS;
 
-type Before = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready'>;
-
 /** Queues the announcement of an end a day ahead (completions 3, rule 2): for a new end, and when an event with an end leaves the draft. */
 export async function scheduleClosing(
   tx: Transaction,
-  before: Before | undefined,
+  before: Omit<Lifecycle, 'rehearsalSince'> | undefined,
   event: VotingEvent,
   nowMs: number,
 ): Promise<void> {

@@ -261,11 +261,19 @@ export async function keepOpening(tx: Transaction, eventId: string): Promise<voi
     WHERE id = ${eventId} AND opened_at IS NULL AND rehearsal_since IS NULL AND was_opened(${LIFE}, now_ms())`);
 }
 
+/** Payments per statement, so that each statement stays below the statement timeout. */
+const PAID_BACK_TOGETHER = 2_000;
+
 /** Refunds the payments for unconfirmed ballots of an event that is being deleted: these ballots will never count. */
 export async function payWaitingBallotsBack(tx: Transaction, eventId: string): Promise<void> {
-  await tx.execute(sql`
-    SELECT give_back_ballot(b.voting_event_id, b.payment_attempt_id) FROM pending_ballots b
-    WHERE b.voting_event_id = ${eventId} AND b.payment_attempt_id IS NOT NULL ORDER BY b.payment_attempt_id`);
+  for (let last: string | null = ''; last !== null; )
+    [last = null] = await valuesOf<string | null>(
+      tx,
+      sql`SELECT max(id) FROM (
+        SELECT b.payment_attempt_id AS id, give_back_ballot(b.voting_event_id, b.payment_attempt_id) FROM pending_ballots b
+        WHERE b.voting_event_id = ${eventId} AND b.payment_attempt_id > ${last}
+        ORDER BY b.payment_attempt_id LIMIT ${PAID_BACK_TOGETHER}) AS given`,
+    );
 }
 
 /** Refunds the fulfilled payments of a deleted event: 500 here, the rest by jobs. */

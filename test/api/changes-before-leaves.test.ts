@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { checkLog } from '#src/ballot-log/check-log.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand } from '#test/harness/answers.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
@@ -61,4 +62,22 @@ test('an election verifies where letters are printed after a first ballot, while
   const { id } = demand(await own.post('/voters/letters', { audience: 'all' }), 202);
   await untilTrue(async () => (await own.show(`/letters/${id}`)).finishedAt !== null);
   expect(await endOf(service, account, event)).toEqual([true, false, 'yes', 0]);
+});
+
+test('an invite that is withdrawn while a log is checked disputes nothing', async () => {
+  const event = await owner.event({});
+  await owner.votePoll(event, votesFor(event));
+  await sealBallots(still, event.id);
+  const own = owner.of(event);
+  const { id } = await own.make('/invites', { email: 'g@club.example', role: 'editor' });
+  await own.make('/invites', { email: 'h@club.example', role: 'editor' });
+  const { definitions } = still.deps;
+  let isWithdrawn = false;
+  const get: typeof definitions.get = async (read) => {
+    if (!isWithdrawn) demand(await own.delete(`/invites/${id}`), 204);
+    isWithdrawn = true;
+    return definitions.get(read);
+  };
+  const deps = { ...sealDeps(still.deps), definitions: { get } as unknown as typeof definitions };
+  expect(await checkLog(deps, event.id)).toBeUndefined();
 });

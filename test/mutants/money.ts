@@ -155,14 +155,14 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
     [
       ['eventIsDeleted'],
       'a deleted event keeps the money',
-      '  if (force && !keepsPayments) await payEverythingBack(tx, event.id);\n',
-      '',
+      '(keepsPayments ? payWaitingBallotsBack : payEverythingBack)',
+      'payWaitingBallotsBack',
     ],
     [
       ['eventIsDeletedAndMoneyKept'],
       'a deleted event pays everything back',
-      'if (force && !keepsPayments)',
-      'if (force)',
+      'keepsPayments ? payWaitingBallotsBack : payEverythingBack',
+      'payEverythingBack',
     ],
   ],
   '../payment-providers/provider-a.ts': [

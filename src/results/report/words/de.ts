@@ -83,9 +83,7 @@ export const de: ReportWords = {
   tieMargin: 'Es herrschte Stimmengleichheit: Eine Stimme hätte entschieden.',
   margin: (votes, bound) => {
     const about = bound === null ? '' : bound === 'lower' ? 'mindestens ' : 'höchstens ';
-    return votes === '1'
-      ? `Mit ${about}${digits(votes)} geänderten Stimme wäre die Wahl anders ausgegangen.`
-      : `Mit ${about}${digits(votes)} geänderten Stimmen wäre die Wahl anders ausgegangen.`;
+    return `Mit ${about}${digits(votes)} geänderten ${votes === '1' ? 'Stimme' : 'Stimmen'} wäre die Wahl anders ausgegangen.`;
   },
   outcome: {
     elected: 'Gewählt',

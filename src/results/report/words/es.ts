@@ -73,9 +73,7 @@ export const es: ReportWords = {
   tieMargin: 'Hubo empate: un voto lo habría decidido.',
   margin: (votes, bound) => {
     const about = bound === null ? '' : bound === 'lower' ? 'al menos ' : 'como máximo ';
-    return votes === '1'
-      ? `Con ${about}${digits(votes)} voto cambiado el resultado habría sido otro.`
-      : `Con ${about}${digits(votes)} votos cambiados el resultado habría sido otro.`;
+    return `Con ${about}${digits(votes)} ${votes === '1' ? 'voto cambiado' : 'votos cambiados'} el resultado habría sido otro.`;
   },
   outcome: {
     elected: 'Elegido/a',

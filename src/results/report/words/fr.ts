@@ -73,9 +73,7 @@ export const fr: ReportWords = {
   tieMargin: 'Il y a eu égalité : une voix aurait suffi à trancher.',
   margin: (votes, bound) => {
     const about = bound === null ? '' : bound === 'lower' ? 'au moins ' : 'au plus ';
-    return votes === '1'
-      ? `Avec ${about}${digits(votes)} voix changée, le résultat aurait été autre.`
-      : `Avec ${about}${digits(votes)} voix changées, le résultat aurait été autre.`;
+    return `Avec ${about}${digits(votes)} voix ${votes === '1' ? 'changée' : 'changées'}, le résultat aurait été autre.`;
   },
   outcome: {
     elected: 'Élu(e)',
