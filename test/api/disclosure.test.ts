@@ -450,6 +450,21 @@ describe('the figures of a roll', () => {
     expect((await figuresOf(event)).voters).toMatchObject({ total: 3, voted: 3 });
   });
 
+  test('are disclosed in steps of 20,000 once the result is final: no statement grows with the roll', async () => {
+    const event = await account.event({ type: 'election' });
+    await finishEvent(service, event.id);
+    await service.query(
+      "INSERT INTO undisclosed_voters (voting_event_id, voter_id) SELECT $1, 'vtr_' || n FROM generate_series(1, 20005) AS n",
+      [event.id],
+    );
+    const left = async (): Promise<number> =>
+      (await service.query('SELECT FROM undisclosed_voters WHERE voting_event_id = $1', [event.id])).length;
+    await service.deps.counting.disclosure.step(event.id);
+    expect(await left()).toBe(5);
+    await service.deps.counting.disclosure.stepAll();
+    expect(await left()).toBe(0);
+  });
+
   test('are left as they are where nothing can be put together, however many groups an event has', async () => {
     const event = await account.event({ type: 'election' });
     await service.deps.db.execute(sql`

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { mixRolls } from '#src/ballot-log/rewrite-roll.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { listVoidsToLog } from '#src/ballot-log/void-ballot.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, refusalOf } from '#test/harness/answers.ts';
@@ -112,4 +113,25 @@ test('an event that is busy keeps no other roll from being mixed', async () => {
   });
   const mixed = 'SELECT FROM ballot_logs WHERE voting_event_id = $1 AND roll_mixed_at IS NOT NULL';
   expect(await service.query(mixed, [second])).toHaveLength(1);
+});
+
+test('void ballots are looked up 512 at a time, past those that stand in no place any more', async () => {
+  const event = await account.event({ type: 'poll' });
+  await account.votePoll(event, votesFor(event));
+  await sequenceLog(sealDeps(service.deps), event.id, 1);
+  const [sealed] = await service.query(
+    'SELECT substring(tags FROM 1 FOR 32) AS tag FROM ballot_blocks WHERE voting_event_id = $1',
+    [event.id],
+  );
+  // Their tags come before that of the ballot.
+  await service.query(
+    "INSERT INTO voided_ballots (voting_event_id, code_tag) SELECT $1, decode(lpad(to_hex(n), 64, '0'), 'hex') FROM generate_series(1, 1100) AS n",
+    [event.id],
+  );
+  expect(await listVoidsToLog(service.deps.db, event.id)).toEqual([]);
+  await service.query('INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, $2)', [
+    event.id,
+    sealed?.['tag'],
+  ]);
+  expect(await listVoidsToLog(service.deps.db, event.id)).toEqual([{ codeTag: sealed?.['tag'], leafIndex: 1 }]);
 });
