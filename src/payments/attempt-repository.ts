@@ -19,6 +19,7 @@ import { nowMs } from '#src/database/columns.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
 import { cutNewest, liesBeyond, MOST_LOOKED_AT, MOST_ROWS, type Newest } from '#src/http/cursor.ts';
 import { orNotFound } from '#src/platform/errors.ts';
+import { worldChanged } from '#src/voting-events/guard-change.ts';
 import type { AttemptStatus, listPaymentsQuery, PaymentAttempt } from './payment.ts';
 import { paymentAttempts } from './tables.ts';
 
@@ -144,14 +145,17 @@ export async function noteOnAttempt(executor: Executor, ref: AttemptRef, changes
   await executor.update(paymentAttempts).set(changes).where(at(ref));
 }
 
-/** Takes the number of an attempt's next page, from 1, before the provider is asked, so that no reference is used twice. */
+/**
+ * Takes the number of an attempt's next page, from 1, before the provider is asked, so that no reference is used twice.
+ * @throws ApiError 500 with `Retry-After` if another call of the payer has ended the attempt meanwhile
+ */
 export async function takePageNumber(executor: Executor, ref: AttemptRef): Promise<number> {
   const [row] = await executor
     .update(paymentAttempts)
     .set({ pages: sql`${paymentAttempts.pages} + 1` })
-    .where(at(ref))
+    .where(and(at(ref), inArray(paymentAttempts.status, ['created', 'pending'])))
     .returning({ pages: paymentAttempts.pages });
-  if (row === undefined) throw new Error('an attempt is gone');
+  if (row === undefined) throw worldChanged();
   return row.pages;
 }
 

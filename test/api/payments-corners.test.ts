@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
 import type { Caller } from '#src/http/caller.ts';
-import { listDueAttempts } from '#src/payments/attempt-repository.ts';
+import { listDueAttempts, takePageNumber } from '#src/payments/attempt-repository.ts';
 import { disconnectBusiness } from '#src/payments/connect-business.ts';
 import { linkBusiness } from '#src/payments/link-business.ts';
 import { listOwed } from '#src/payments/list-owed.ts';
@@ -275,6 +275,13 @@ describe('credits that an earlier checkout holds', () => {
     const { attempt, again } = await begin();
     await query("UPDATE payment_attempts SET page = NULL, pages = 0, status = 'created' WHERE id = $1", attempt);
     expect((await again()).status).toBe(402);
+  });
+
+  test('end with it: no page of an ended checkout is asked for', async () => {
+    const { event, attempt } = await begin();
+    await query("UPDATE payment_attempts SET status = 'cancelled' WHERE id = $1", attempt);
+    const ended = { votingEventId: event.id, id: attempt };
+    await expect(takePageNumber(service.deps.db, ended)).rejects.toMatchObject({ status: 500, retryAfterSeconds: 1 });
   });
 
   test('keep nobody from another checkout where the key of its business has ended', async () => {
