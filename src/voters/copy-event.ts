@@ -240,11 +240,8 @@ async function copyChunk(tx: Transaction, deps: CopyDeps, eventId: string): Prom
   }
   const genuine = page.filter((row) => isGenuine(deps.secrets, row));
   if (genuine.length < page.length) await reportForged(deps, copy.sourceId);
-  // An approval in a rehearsal ends with it.
-  const lasting = genuine.filter(
-    (row) =>
-      !isApprovedInRehearsal(deps.secrets, row) && !(row.beforeRehearsal !== null && 'new' in row.beforeRehearsal),
-  );
+  // An approval in a rehearsal ends with it. By the tag: SQL could mark any member as of a rehearsal.
+  const lasting = genuine.filter((row) => !isApprovedInRehearsal(deps.secrets, row));
   await insertCopies(tx, deps, event, copy, lasting);
   const tag = tagOfCopy(deps.secrets, { ...copy, copiedTo: last.id }, event);
   await tx.update(rollCopies).set({ copiedTo: last.id, tag }).where(eq(rollCopies.votingEventId, eventId));
