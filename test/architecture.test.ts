@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2422,
   'voting-events': 5099,
   'ballot-definition': 3833,
-  voters: 5376,
+  voters: 5381,
   payments: 4031,
   credits: 688,
   ballots: 3138,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4080,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_768;
+const LINES_OF_ALL = 64_773;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

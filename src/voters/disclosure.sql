@@ -26,13 +26,16 @@ DECLARE
   heavier bigint;
   -- Most voters of a final result in one step: a statement has three seconds. Further steps disclose the rest (`more`).
   page CONSTANT integer := 20000;
+  -- The last voter of the step of a final result; null for no bound.
+  upto text;
   -- The voters to disclose; null for all that are undisclosed.
   chosen text[];
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
   whole := NOT keeps_back(p_event);
   IF whole THEN
-    chosen := ARRAY(SELECT u.voter_id FROM undisclosed_voters u WHERE u.voting_event_id = p_event ORDER BY u.voter_id LIMIT page);
+    upto := (SELECT max(n.voter_id) FROM (
+      SELECT u.voter_id FROM undisclosed_voters u WHERE u.voting_event_id = p_event ORDER BY u.voter_id LIMIT page) AS n);
   END IF;
   IF NOT whole THEN
     IF (SELECT count(*) FROM (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = p_event LIMIT disclosed_together()) AS u)
@@ -56,7 +59,9 @@ BEGIN
     END IF;
   END IF;
   RETURN QUERY WITH shown AS (
-    DELETE FROM undisclosed_voters u WHERE u.voting_event_id = p_event AND (chosen IS NULL OR u.voter_id = ANY (chosen))
+    -- `= ANY (chosen)` would compare each voter with all chosen ones: a plan that is kept does not hash an array.
+    DELETE FROM undisclosed_voters u WHERE u.voting_event_id = p_event AND (upto IS NULL OR u.voter_id <= upto)
+      AND (chosen IS NULL OR u.voter_id IN (SELECT c.voter_id FROM unnest(chosen) AS c (voter_id)))
     RETURNING u.voter_id
   ), figures AS (
     INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
@@ -76,7 +81,7 @@ BEGIN
   )
   SELECT 'approved', a.id, NULL::bigint, NULL::bytea, NULL::bytea FROM approvals a
   UNION ALL SELECT 'more', NULL, NULL, NULL, NULL
-    WHERE whole AND (cardinality(chosen) = page OR (SELECT count(*) FROM approvals) = page)
+    WHERE whole AND ((SELECT count(*) FROM shown) = page OR (SELECT count(*) FROM approvals) = page)
   UNION ALL SELECT 'box', NULL, coalesce((SELECT k.first_leaf + k.ballots - 1 FROM ballot_blocks k WHERE k.voting_event_id = p_event
     ORDER BY k.first_leaf DESC LIMIT 1), -1), NULL,
     (SELECT convert_to(l.note, 'UTF8') FROM ballot_logs l WHERE l.voting_event_id = p_event) WHERE NOT whole
