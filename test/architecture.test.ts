@@ -67,10 +67,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 5099,
   'ballot-definition': 3833,
   voters: 5381,
-  payments: 4031,
+  payments: 4027,
   credits: 688,
   ballots: 3138,
-  'ballot-log': 4615,
+  'ballot-log': 4624,
   'service-log': 627,
   tally: 2554,
   results: 6303,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4080,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_773;
+const LINES_OF_ALL = 64_778;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

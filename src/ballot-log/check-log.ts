@@ -70,27 +70,36 @@ export async function checkLog(
   eventId: string,
   onRoll?: (roll: CheckedRoll) => void,
 ): Promise<string | undefined> {
-  const state = async (): Promise<string> => {
-    const [event, head] = [await findEventById(deps.db, eventId), await findHead(deps.db, eventId)];
-    // The tag covers what else a check reads by the event, as its rehearsal and the generation of its invites.
-    return JSON.stringify([event?.tag.toString('base64'), event?.definitionVersion, head?.frontier.size]);
-  };
   for (let left = CHECKS_AGAIN; ; left -= 1) {
-    const before = await state();
-    const fault = await findFault(deps, eventId, onRoll);
-    if (fault === undefined || left === 0 || (await state()) === before) return fault;
+    const before = await readState(deps.db, eventId);
+    const fault = await findFault(deps, before, onRoll);
+    if (fault === undefined || left === 0 || stampOf(await readState(deps.db, eventId)) === stampOf(before))
+      return fault;
   }
 }
 
+interface State {
+  readonly event: VotingEvent | undefined;
+  readonly head: LogHead | undefined;
+}
+
+const readState = async (db: Database, eventId: string): Promise<State> => ({
+  event: await findEventById(db, eventId),
+  head: await findHead(db, eventId),
+});
+
+/** The event's tag covers what else a check reads by the event, as its rehearsal and the generation of its invites. */
+const stampOf = ({ event, head }: State): string =>
+  JSON.stringify([event?.tag.toString('base64'), event?.definitionVersion, head?.frontier.size]);
+
 async function findFault(
   deps: CheckDeps,
-  eventId: string,
+  { event, head }: State,
   onRoll: ((roll: CheckedRoll) => void) | undefined,
 ): Promise<string | undefined> {
-  const event = await findEventById(deps.db, eventId);
   const definition = event === undefined ? undefined : await deps.definitions.get(event);
-  const head = await findHead(deps.db, eventId);
   if (event === undefined || definition === undefined || head === undefined) return undefined;
+  const { id: eventId } = event;
   const { size } = head.frontier;
   const replay = new LogReplay();
   const seen = new SeenBallots();

@@ -154,12 +154,8 @@ async function createAttempt(
 /** Ends earlier attempts that reserve the same credits (completions 4.10). Their pages are closed first. */
 async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: string): Promise<void> {
   for (const attempt of await listHolding(deps.db, votingEventId, visitorId)) {
-    if (attempt.rehearsal) {
-      await settlePayment(deps, attempt, { kind: 'expired', refused: false });
-      continue;
-    }
-    if (attempt.pages === 0) {
-      // No provider knows it: its process has ended before it asked for a page.
+    // No provider knows it: it is of a rehearsal, or its process has ended before it asked for a page.
+    if (attempt.rehearsal || attempt.pages === 0) {
       await settlePayment(deps, attempt, { kind: 'expired', refused: false });
       continue;
     }
