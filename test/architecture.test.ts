@@ -65,7 +65,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 921,
   webhooks: 2422,
   'voting-events': 5099,
-  'ballot-definition': 3833,
+  'ballot-definition': 3839,
   voters: 5381,
   payments: 4027,
   credits: 688,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4080,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_778;
+const LINES_OF_ALL = 64_784;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -6,7 +6,6 @@ import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { ApiError, type Issue, validationError } from '#src/platform/errors.ts';
-import { Pauses } from '#src/platform/loop-turns.ts';
 import { namesOf } from '#src/platform/pick.ts';
 import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
 import { createEvent, type EventDeps, withDefaults } from '#src/voting-events/create-event.ts';
@@ -27,13 +26,13 @@ import { linkIssues } from './definition-links.ts';
 import type { Difference, EventDefinition } from './definition-schema.ts';
 import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
 import { nameKeyOf } from './group.ts';
+import { type Kind, matchDefinition } from './match-definition.ts';
 import { settingIssues, settle } from './position-settings.ts';
 import { differencesOf, type ReadDefinition, readDefinition } from './read-definition.ts';
 import { CAPS, PREFIXES, requireTopUp, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
 import { isAnyCandidatePaidFor, isPaidFor, listCandidates, listParts } from './repository.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
 
-type Kind = keyof typeof CAPS;
 const CAPPED = namesOf(CAPS);
 
 /** Issues of a document's rows that can be found without the database. */
@@ -89,74 +88,6 @@ function withOptions({ ids }: Pick<TopUpDeps, 'ids'>, definition: EventDefinitio
   const options = bare.flatMap(({ id }) => optionsOf(event.language ?? 'en', id));
   const added = options.map((option) => ({ ...option, id: ids.sortable(PREFIXES.candidates) }));
   return { ...definition, candidates: [...definition.candidates, ...added] };
-}
-
-type Named = { readonly id: string };
-
-/**
- * Finds the event's row for each row of a document: the row of the same ID, otherwise a row that has a key in common and that the
- * document does not name by its ID. Linear in the number of keys, also where many rows share one.
- * @returns the IDs of the event's rows by those of the document
- */
-async function matchRows<Row extends Named, Stored extends Named>(
-  rows: readonly Row[],
-  stored: readonly Stored[],
-  keysOf: (row: Row) => readonly string[],
-  storedKeysOf: (row: Stored) => readonly string[],
-): Promise<Map<string, string>> {
-  const pauses = new Pauses();
-  const free = new Map(stored.map((row) => [row.id, row]));
-  const ids = new Map<string, string>();
-  for (const { id } of rows) if (free.delete(id)) ids.set(id, id);
-  const others = rows.filter(({ id }) => !ids.has(id));
-  if (others.length === 0) return ids;
-  // In reverse, because `pop` takes the last.
-  const byKey = new Map<string, string[]>();
-  for (const row of [...free.values()].toReversed()) {
-    for (const key of storedKeysOf(row)) byKey.getOrInsertComputed(key, () => []).push(row.id);
-    await pauses.take();
-  }
-  const takeFree = (same: string[] = []): string | undefined => {
-    for (let id = same.pop(); id !== undefined; id = same.pop()) if (free.delete(id)) return id;
-    return undefined;
-  };
-  for (const row of others) {
-    for (const key of keysOf(row)) {
-      const same = takeFree(byKey.get(key));
-      if (same === undefined) continue;
-      ids.set(row.id, same);
-      break;
-    }
-    await pauses.take();
-  }
-  return ids;
-}
-
-/** A document that is sent again with IDs of its own changes the rows that it made: rows are matched by ID, then by name. */
-async function matchDefinition(
-  definition: EventDefinition,
-  stored: Awaited<ReturnType<typeof listParts>>,
-): Promise<Record<Kind, Map<string, string>>> {
-  const byName = ({ name }: { readonly name: string }) => [nameKeyOf(name)];
-  const byTitle = ({ title }: { readonly title: string }) => [nameKeyOf(title)];
-  const positions = await matchRows(definition.positions, stored.positions, byTitle, byTitle);
-  // Candidates of one name may be different people, unless they stand for the same position.
-  const byPlace = (name: string, positionIds: readonly string[]) => positionIds.map((id) => `${id} ${nameKeyOf(name)}`);
-  return {
-    groups: await matchRows(definition.groups, stored.groups, byName, byName),
-    positions,
-    candidates: await matchRows(
-      definition.candidates,
-      stored.candidates,
-      ({ name, positionIds }) =>
-        byPlace(
-          name,
-          positionIds.map((id) => positions.get(id) ?? id),
-        ),
-      ({ name, positionIds }) => byPlace(name, positionIds),
-    ),
-    sponsors: await matchRows(definition.sponsors, stored.sponsors, byName, byName),
-  };
 }
 
 async function writeRows(

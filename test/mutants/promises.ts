@@ -400,7 +400,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       'async () => false',
     ],
   ],
-  'ballot-definition/replace-definition.ts': [
+  'ballot-definition/match-definition.ts': [
     [
       'api/definition.test.ts',
       'with IDs of its own changes nothing',
