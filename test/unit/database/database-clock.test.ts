@@ -1,9 +1,13 @@
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DatabaseClock } from '#src/database/database-clock.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 
 /** What the clock says while the database's clock stands `ms` ahead of this process. */
-const lead = (clock: DatabaseClock): number => Math.round(clock.now() - monotonicMs());
+const lead = (clock: DatabaseClock): number => clock.now() - monotonicMs();
+
+/** This process's time stands still: two reads of a running clock may round to different milliseconds. */
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+afterEach(() => void vi.useRealTimers());
 
 test('an answer that took long does not move a clock that is known better', () => {
   const clock = new DatabaseClock();
