@@ -757,6 +757,14 @@ CREATE UNIQUE INDEX ballot_queue_code ON ballot_queue (voting_event_id, code_tag
 -- Looked for at each sealing; there is none unless somebody wrote to the table.
 CREATE INDEX ballot_queue_set_back ON ballot_queue (voting_event_id, id) WHERE set_back;
 
+-- ballot-log: rows of the queue that an operator dropped, each with a MAC of the service: what other SQL deletes has none.
+CREATE TABLE dropped_ballots (
+  voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
+  id text NOT NULL,
+  tag bytea NOT NULL,
+  PRIMARY KEY (voting_event_id, id)
+);
+
 -- ballots: the box. Sealed ballots of consecutive leaves, in the order of the log (src/ballots/block-encoding.ts). A block is written
 -- once, with its leaves, and never changes. What a count reads stands apart from what it does not.
 CREATE TABLE ballot_blocks (

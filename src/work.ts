@@ -50,7 +50,7 @@ import { forgetOldImports } from './voters/import-roll.ts';
 export function sealDeps(deps: Deps): SealDeps {
   return {
     ...deps,
-    disclose: (eventId) => deps.counting.disclosure.step(eventId),
+    disclose: (eventId) => deps.counting.disclosure.stepToEnd(eventId),
     async countFinally(definition, roll) {
       return deps.counting.finalCount(definition, await readNow(deps.db), roll);
     },

@@ -5,7 +5,7 @@ import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { raiseAlarm } from './check-repository.ts';
-import { findHead } from './repository.ts';
+import { listDropped } from './dropped-ballots.ts';
 
 /** Maximum number of ballots, of about 150 bytes each. At this number, further confirmed ballots are not remembered. */
 const MOST_REMEMBERED = 200_000;
@@ -53,9 +53,7 @@ export class Acknowledged {
   /** Raises an alarm for each event with a missing ballot, and forgets sealed ballots. Each process checks only its own confirms. */
   async look(deps: LookDeps): Promise<void> {
     for (const eventId of [...this.#events.keys()]) {
-      const absent = await this.#countMissing(deps, eventId);
-      // An operator may have dropped ballots that direct SQL had changed; the log says how many.
-      const missing = absent === 0 ? 0 : absent - ((await findHead(deps.db, eventId))?.dropped ?? 0);
+      const missing = await this.#countMissing(deps, eventId);
       const reason = `${missing} confirmed ballots are neither in the log nor waiting for it`;
       if (missing > 0) await raiseAlarm(deps, eventId, { alarm: 'ballot_log_changed', reason });
     }
@@ -81,11 +79,10 @@ export class Acknowledged {
         this.#forgetAll(eventId);
         return 0;
       }
-      missing += left.filter(({ sealed }) => !sealed).length;
-      this.forget(
-        eventId,
-        left.flatMap(({ id, sealed }) => (sealed ? [id] : [])),
-      );
+      const gone = left.flatMap(({ id, sealed }) => (sealed ? [] : [id]));
+      const dropped = gone.length === 0 ? [] : await listDropped(deps.db, deps.secrets, eventId, gone);
+      missing += gone.length - dropped.length;
+      this.forget(eventId, [...dropped, ...left.flatMap(({ id, sealed }) => (sealed ? [id] : []))]);
     }
     return missing;
   }

@@ -14,6 +14,7 @@ import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import { recordGrown } from './checkpoint.ts';
+import { noteDropped } from './dropped-ballots.ts';
 import { SALT_BYTES } from './leaf.ts';
 import { recordDrop, recordWaitingChange } from './record-configuration.ts';
 import { lockHead, type QueuedBallot, readQueue, updateHead, waitForSequencer } from './repository.ts';
@@ -132,6 +133,12 @@ export async function dropSetBack(deps: DropDeps, eventId: string) {
     const { forged } = await judgeQueued(tx, secrets, event, rows);
     await tx.execute(sql`
       DELETE FROM ballot_queue WHERE voting_event_id = ${eventId} AND id = ANY (${sql.param(forged.map(({ id }) => id))}::text[])`);
+    await noteDropped(
+      tx,
+      deps.secrets,
+      eventId,
+      forged.map(({ id }) => id),
+    );
     await tx.execute(sql`
       UPDATE ballot_queue SET set_back = false
       WHERE voting_event_id = ${eventId} AND id = ANY (${sql.param(rows.map(({ id }) => id))}::text[])`);

@@ -103,6 +103,11 @@ export class Disclosure {
     await this.#make(eventId);
   }
 
+  /** Makes every step that is due: a final result has as many as its voters need, and its turnout is right after the last one. */
+  async stepToEnd(eventId: string): Promise<void> {
+    while (await this.#make(eventId)) await setImmediate();
+  }
+
   /** @returns whether another step is due, as only a final result may have */
   async #make(eventId: string): Promise<boolean> {
     const since = monotonicMs() - (this.#steppedAt.get(eventId) ?? Number.NEGATIVE_INFINITY);
@@ -131,7 +136,7 @@ export class Disclosure {
   async stepAll(): Promise<void> {
     for (const id of await listUndisclosed(this.#deps.db)) {
       try {
-        while (await this.#make(id)) await setImmediate();
+        await this.stepToEnd(id);
       } catch (fault) {
         this.#deps.log.error({ event: id, fault: summariseFault(fault) }, 'who voted could not be disclosed');
       }

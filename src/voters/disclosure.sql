@@ -28,6 +28,8 @@ DECLARE
   page CONSTANT integer := 20000;
   -- The last voter of the step of a final result; null for no bound.
   upto text;
+  -- The last voter whose approval that step discloses; null for no bound.
+  approved_upto text;
   -- The voters to disclose; null for all that are undisclosed.
   chosen text[];
 BEGIN
@@ -36,6 +38,8 @@ BEGIN
   IF whole THEN
     upto := (SELECT max(n.voter_id) FROM (
       SELECT u.voter_id FROM undisclosed_voters u WHERE u.voting_event_id = p_event ORDER BY u.voter_id LIMIT page) AS n);
+    approved_upto := (SELECT max(n.id) FROM (
+      SELECT w.id FROM voters w WHERE w.voting_event_id = p_event AND w.approved_by_key ORDER BY w.id LIMIT page) AS n);
   END IF;
   IF NOT whole THEN
     IF (SELECT count(*) FROM (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = p_event LIMIT disclosed_together()) AS u)
@@ -75,8 +79,7 @@ BEGIN
     DELETE FROM public_snapshots p WHERE p.voting_event_id = p_event AND whole
   ), approvals AS (
     UPDATE voters v SET approved_by_key = false WHERE v.voting_event_id = p_event AND v.approved_by_key
-      AND v.id IN (SELECT s.voter_id FROM shown s WHERE NOT whole UNION ALL (
-        SELECT w.id FROM voters w WHERE w.voting_event_id = p_event AND w.approved_by_key AND whole LIMIT page))
+      AND (v.id <= approved_upto OR NOT whole AND v.id IN (SELECT s.voter_id FROM shown s))
     RETURNING v.id
   )
   SELECT 'approved', a.id, NULL::bigint, NULL::bytea, NULL::bytea FROM approvals a

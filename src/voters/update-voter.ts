@@ -185,9 +185,8 @@ export const mailOldAddressJob = (deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>)
       if (event === undefined) return;
       const to = deps.secrets.open(sealedAddress, oldAddressPlace(eventId, voterId)).toString('utf8');
       const voter = await findVoter(deps.db, eventId, voterId);
-      if (voter === undefined) return;
-      // The warning waited meanwhile, and somebody may have voted with a key that went to the other address.
-      const isBack = voter.email !== null && emailKey(voter.email) === emailKey(to);
+      // Whatever became of the voter while the warning waited: somebody may have voted with a key that went to the other address.
+      const isBack = voter?.email != null && emailKey(voter.email) === emailKey(to);
       await takeMailOrWait(deps, run, event, to);
       const mail = eventMail(event, to, ({ hello, addressChanged }) => ({
         subject: addressChanged.subject(event.title),

@@ -40,7 +40,7 @@ BEGIN
   SELECT count(*), coalesce(sum(r.ballots), 0) INTO changed, confirmed FROM removed r;
   FOR step IN SELECT s.* FROM (VALUES
     -- A rehearsal begins only before the opening, without ballots and credits: all rows of these tables belong to it.
-    ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'),
+    ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'), ('dropped_ballots', 'true'),
     ('public_snapshots', 'true'),
     ('voided_ballots', 'true'), ('log_leaves', 'true'), ('log_configurations', 'true'), ('log_tiles', 'true'),
     ('log_checkpoints', 'true'), ('ballot_logs', 'true'), ('checkpoint_queue', 'true'), ('participation', 'true'),

@@ -450,6 +450,54 @@ describe('the figures of a roll', () => {
     expect((await figuresOf(event)).voters).toMatchObject({ total: 3, voted: 3 });
   });
 
+  test('show approvals by a first key once the result is final, however many and whatever plan is kept', async () => {
+    const [small, event] = [await account.event({ type: 'election' }), await account.event({ type: 'election' })];
+    for (const { id } of [small, event]) await finishEvent(service, id);
+    const client = await service.deps.db.$client.connect();
+    const step = ({ id }: { readonly id: string }) =>
+      client.query('SELECT * FROM disclose_voters($1, 10000, 5, NULL)', [id]);
+    // From the sixth call on, PostgreSQL keeps the plans of a function: here those of a time when there were no voters.
+    for (let call = 0; call < 7; call += 1) await step(small);
+    await service.behindTheGuards([
+      `INSERT INTO voters (voting_event_id, id, name, weight_micro, status, key_status, source, approved_by_key, tag, created_at, updated_at)
+       SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), 'Voter', 1000000, 'approved', 'sent', 'registration', true, '', 1, 1
+       FROM generate_series(1, 20005) AS n`,
+      [event.id],
+    ]);
+    const left = async (): Promise<number> =>
+      (await service.query('SELECT FROM voters WHERE voting_event_id = $1 AND approved_by_key', [event.id])).length;
+    await step(event);
+    expect(await left()).toBe(5);
+    await step(event);
+    expect(await left()).toBe(0);
+    client.release();
+  });
+
+  test('are whole when the log is closed, where that takes more than one step', async () => {
+    await using stepped = await startTestService({ worker: false });
+    const { prosrc } = (await stepped.query("SELECT pg_get_functiondef('disclose_voters'::regproc) AS prosrc"))[0];
+    await stepped.query(prosrc.replace(/page CONSTANT integer := \d+/, 'page CONSTANT integer := 3'));
+    const own = await stepped.account();
+    const event = await own.event({ type: 'election' }, undefined, false);
+    const { id: groupId } = await own.of(event).make('/groups', { name: 'South' });
+    const emails = Array.from({ length: 7 }, (_, at) => `v${at}@club.example`);
+    const voters = await own
+      .of(event)
+      .make('/voters/batch', { voters: emails.map((email) => ({ name: 'V', email, groupId })) });
+    await own.of(event).change('', { status: 'open' });
+    for (const [at, { id }] of voters.entries()) {
+      const voterKey = await giveVoterKey(stepped, event.id, id);
+      await own.ballot(event, { email: emails[at], voterKey, votes: votesFor(event) });
+    }
+    await stepped.query(
+      'INSERT INTO undisclosed_voters SELECT voting_event_id, id FROM voters WHERE voting_event_id = $1 ON CONFLICT DO NOTHING',
+      [event.id],
+    );
+    await finishEvent(stepped, event.id);
+    const { final, disputed } = await own.of(event).show('/results');
+    expect([final, disputed]).toEqual([true, false]);
+  });
+
   test('are disclosed in steps of 20,000 once the result is final: no statement grows with the roll', async () => {
     const event = await account.event({ type: 'election' });
     await finishEvent(service, event.id);

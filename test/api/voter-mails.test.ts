@@ -4,10 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { takeMail } from '#src/accounts/take-mail.ts';
 import { demand, valuesOf } from '#test/harness/answers.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
-import { finishEvent, type TestEvent } from '#test/harness/elections.ts';
+import { finishEvent, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import { readMail } from '#test/harness/read-mail.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -392,6 +393,24 @@ describe('over the limit of an address goes out once the limit begins again', ()
     await untilTrue(async () => (await query(waiting, id)).length === 0);
     await untilTrue(() => mailsTo(email).length === 1);
     expect(readMail(mailsTo(email)[0] ?? '').text).toContain('have changed it back since');
+  });
+
+  test('the warning to a member in whose place somebody voted, also where the voter is erased before', async () => {
+    const event = await account.event({ type: 'election' });
+    const email = 'robbed@changes.example';
+    const id = await addVoter(event, { email });
+    expect(await taken(5, email, account.id, event.id)).toBe(5);
+    await of(event).change(`/voters/${id}`, { email: 'thief@changes.example' });
+    const voterKey = await giveVoterKey(service, event.id, id);
+    await account.ballot(event, { email: 'thief@changes.example', voterKey, votes: votesFor(event) });
+    await settled();
+    await of(event).change('', { status: 'closed' });
+    await finishEvent(service, event.id);
+    demand(await of(event).delete(`/voters/${id}`), 202);
+    await settled();
+    await timePasses(HOUR_MS);
+    await query('UPDATE jobs SET run_at = run_at - $1::bigint', HOUR_MS);
+    await untilTrue(() => mailsTo(email).length === 1);
   });
 
   test.for(Object.keys(CAUSES))('%s', async (cause) => {

@@ -5,6 +5,7 @@ import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.t
 import { leafDataOf } from '#src/ballot-log/leaf-of-ballot.ts';
 import { CompactRange, hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { findHead } from '#src/ballot-log/repository.ts';
+import { dropSetBack } from '#src/ballot-log/set-back.ts';
 import { appendLeaves } from '#src/ballot-log/tree-store.ts';
 import { insertBallots } from '#src/ballots/box.ts';
 import { ballotIdOf } from '#src/ballots/waiting-ballot.ts';
@@ -165,6 +166,36 @@ test('a ballot that was signed for is missed where SQL takes it with the partici
   await service.deps.acknowledged.look(service.deps);
   expect((await read(election)).disputed).toBe(true);
   expect(hasAlarm(election, /^1 confirmed ballots are neither in the log nor waiting/)).toBe(true);
+});
+
+test('a ballot that SQL takes is missed also after an operator has dropped a row that SQL had added', async () => {
+  const election = await openElection({ endsAt: Date.now() + HOUR_MS });
+  await vote(election, member(election, 1), 1);
+  await bySql(
+    election,
+    `INSERT INTO ballot_queue SELECT q.voting_event_id, 'bal_' || md5(q.id), sha256(q.code_tag), q.entries, q.weight_micro, q.salt,
+       q.sealed_time, q.voter_id, q.country_code, q.submitted_at, q.due_at, true FROM ballot_queue q WHERE voting_event_id = $1`,
+  );
+  expect((await dropSetBack(service.deps, election.event.id))?.ballots).toBe(1);
+  const before = await waiting(election);
+  await vote(election, member(election, 2));
+  const [victim = ''] = (await waiting(election)).filter((id) => !before.includes(id));
+  await takeAway(election, victim, member(election, 2).id);
+  await vote(election, member(election, 3));
+  await service.deps.acknowledged.look(service.deps);
+  expect(hasAlarm(election, /^1 confirmed ballots are neither in the log nor waiting/)).toBe(true);
+});
+
+test('a confirmed ballot that an operator dropped, because SQL had changed it, is not missed', async () => {
+  const election = await openElection({ endsAt: Date.now() + HOUR_MS });
+  await vote(election, member(election, 1), 1);
+  await bySql(
+    election,
+    'UPDATE ballot_queue SET weight_micro = weight_micro + 1, set_back = true WHERE voting_event_id = $1',
+  );
+  expect((await dropSetBack(service.deps, election.event.id))?.ballots).toBe(1);
+  await service.deps.acknowledged.look(service.deps);
+  expect(hasAlarm(election, /neither in the log nor waiting/)).toBe(false);
 });
 
 test('nothing is missed through sealing, a rehearsal with its end, and the deletion of an event', async () => {
