@@ -70,7 +70,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 4027,
   credits: 688,
   ballots: 3138,
-  'ballot-log': 4656,
+  'ballot-log': 4653,
   'service-log': 627,
   tally: 2554,
   results: 6308,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4080,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_823;
+const LINES_OF_ALL = 64_820;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

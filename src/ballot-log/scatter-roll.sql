@@ -17,19 +17,18 @@ BEGIN
   RETURN last;
 END $$;
 
--- Rewrites a chunk of voter keys, as `scatter_voters` rewrites voters.
+-- Rewrites a chunk of voter keys, as `scatter_voters` rewrites voters. The end of a chunk is read first: a kept plan may run a subquery with
+-- a LIMIT again for each row.
 CREATE OR REPLACE FUNCTION scatter_voter_keys(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   last text;
 BEGIN
   PERFORM 1 FROM voting_events WHERE id = p_event FOR UPDATE;
+  last := (SELECT max(n.voter_id) FROM (SELECT DISTINCT k.voter_id FROM voter_keys k
+    WHERE k.voting_event_id = p_event AND k.voter_id > p_after ORDER BY k.voter_id LIMIT p_limit) AS n);
   WITH taken AS (
-    DELETE FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id IN (
-      SELECT DISTINCT n.voter_id FROM voter_keys n WHERE n.voting_event_id = p_event AND n.voter_id > p_after
-      ORDER BY n.voter_id LIMIT p_limit)
-    RETURNING k.*),
-  written AS (INSERT INTO voter_keys SELECT * FROM taken ORDER BY voter_id, key_hash RETURNING voter_id)
-  SELECT max(voter_id) INTO last FROM written;
+    DELETE FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id > p_after AND k.voter_id <= last RETURNING k.*)
+  INSERT INTO voter_keys SELECT * FROM taken ORDER BY voter_id, key_hash;
   RETURN last;
 END $$;
 
@@ -38,12 +37,10 @@ CREATE OR REPLACE FUNCTION scatter_participation(p_event text, p_after text, p_l
 DECLARE
   last text;
 BEGIN
+  last := (SELECT max(n.participant) FROM (SELECT p.participant FROM participation p
+    WHERE p.voting_event_id = p_event AND p.participant > p_after ORDER BY p.participant LIMIT p_limit) AS n);
   WITH taken AS (
-    DELETE FROM participation p WHERE p.voting_event_id = p_event AND p.participant IN (
-      SELECT n.participant FROM participation n WHERE n.voting_event_id = p_event AND n.participant > p_after
-      ORDER BY n.participant LIMIT p_limit)
-    RETURNING p.*),
-  written AS (INSERT INTO participation SELECT * FROM taken ORDER BY participant RETURNING participant)
-  SELECT max(participant) INTO last FROM written;
+    DELETE FROM participation p WHERE p.voting_event_id = p_event AND p.participant > p_after AND p.participant <= last RETURNING p.*)
+  INSERT INTO participation SELECT * FROM taken ORDER BY participant;
   RETURN last;
 END $$;

@@ -415,6 +415,32 @@ describe('the electorate of an election', () => {
     expect(await electorateOf(id)).toBe(1);
   });
 
+  test('is rewritten in chunks, however long the roll is and whatever plan is kept', async () => {
+    const [small, large] = [await createElection(), await createElection()];
+    const client = await service.deps.db.$client.connect();
+    const functions = ['scatter_participation', 'scatter_voters', 'scatter_voter_keys'];
+    const rewrite = async (name: string, { id }: { readonly id: string }, chunk: number): Promise<unknown> =>
+      (await client.query(`SELECT ${name}($1, '', $2) AS last`, [id, chunk])).rows[0].last;
+    // From the sixth call on, PostgreSQL keeps the plans of a function: here those of a time when there were no rows.
+    for (const name of functions)
+      for (let call = 0; call < 7; call += 1) expect(await rewrite(name, small, 10)).toBeNull();
+    const id = "'vtr_' || lpad(n::text, 8, '0')";
+    const people = 'FROM generate_series(1, 25000) AS n';
+    await service.behindTheGuards(
+      [
+        `INSERT INTO voters (voting_event_id, id, name, weight_micro, status, key_status, source, tag, created_at, updated_at)
+         SELECT $1, ${id}, 'Voter', 1000000, 'approved', 'sent', 'organizer', '', 1, 1 ${people}`,
+        [large.id],
+      ],
+      [`INSERT INTO participation (voting_event_id, participant) SELECT $1, ${id} ${people}`, [large.id]],
+      [`INSERT INTO voter_keys (voting_event_id, voter_id, key_hash) SELECT $1, ${id}, '' ${people}`, [large.id]],
+    );
+    for (const name of functions) expect(await rewrite(name, large, 10_000)).toBe('vtr_00010000');
+    for (const table of ['participation', 'voters', 'voter_keys'])
+      expect(await service.query(`SELECT FROM ${table} WHERE voting_event_id = $1`, [large.id])).toHaveLength(25_000);
+    client.release();
+  });
+
   test('is rewritten and deleted together with its roll', async () => {
     const { id } = await createElection();
     const voters = [{ name: 'Vera', email: 'vera@club.example', weight: 3 }];
