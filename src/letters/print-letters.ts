@@ -96,14 +96,13 @@ async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolea
     return found === 'rests' && found;
   }
   const { event, run } = found;
-  if (run.done >= run.total) return finish(deps, request);
+  if (run.listedTo >= run.listUntil) return finish(deps, request);
   const own = await deps.ballotKeys.find(event);
   if (own === undefined) return false;
   const keys: PrintedKey[] = [];
   let [looked, listedTo] = [0, run.listedTo];
-  const most = Math.min(LETTERS_A_FILE, run.total - run.done);
-  for (let size = VOTERS_AT_A_TIME; size === VOTERS_AT_A_TIME && looked < most; ) {
-    const limit = Math.min(VOTERS_AT_A_TIME, most - looked);
+  for (let size = VOTERS_AT_A_TIME; size === VOTERS_AT_A_TIME && looked < LETTERS_A_FILE; ) {
+    const limit = Math.min(VOTERS_AT_A_TIME, LETTERS_A_FILE - looked);
     const page = await inTransaction(deps.db, async (tx) => {
       const step = await lockStep(tx, deps, request);
       if (typeof step === 'string' || step.run.listedTo !== run.listedTo) return undefined;
@@ -116,8 +115,8 @@ async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolea
     listedTo = page.last ?? listedTo;
     size = page.looked;
   }
-  // Fewer voters than counted: some have left the audience since.
-  const isLast = looked < most || run.done + looked >= run.total;
+  // Not by the number that was counted: some have left the audience since, and others have joined it.
+  const isLast = looked < LETTERS_A_FILE;
   const sealed = keys.length === 0 ? [] : sealParts(own, run, await draw(deps, event, run, keys));
   // Without the event, for which casts wait: a file has tens of megabytes. One that is not counted below is printed over.
   await inTransaction(deps.db, async (tx) => {
@@ -128,9 +127,11 @@ async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolea
   const isCounted = await inTransaction(deps.db, async (tx) => {
     const step = await lockStep(tx, deps, request);
     if (typeof step === 'string' || step.run.listedTo !== run.listedTo) return false;
-    const [done, printed] = [isLast ? run.total : run.done + looked, run.printed + keys.length];
-    const files = isLast ? fileOf(run) - (keys.length === 0 ? 1 : 0) : run.files;
-    await updateLetters(tx, deps.secrets, step.run, { done, printed, listedTo, files });
+    const total = Math.max(run.total, run.done + looked);
+    const [done, printed] = [isLast ? total : run.done + looked, run.printed + keys.length];
+    const files = isLast ? fileOf(run) - (keys.length === 0 ? 1 : 0) : Math.max(run.files, fileOf(run));
+    const upTo = isLast ? run.listUntil : listedTo;
+    await updateLetters(tx, deps.secrets, step.run, { total, done, printed, listedTo: upTo, files });
     return true;
   });
   return isCounted && isLast ? finish(deps, request) : true;

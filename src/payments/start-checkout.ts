@@ -9,6 +9,7 @@ import { providerKind } from '#src/payment-providers/registered.ts';
 import { MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
+import { worldChanged } from '#src/voting-events/guard-change.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { callProvider, countCall, payerPatience } from './ask-provider.ts';
@@ -35,7 +36,8 @@ import { settlePayment } from './settle-payment.ts';
 
 /** What a payer pays for. The caller has validated the order, so that no payer pays for something that would be refused. */
 interface CheckoutOrder extends Pick<PaymentAttempt, 'purpose' | 'amountMinor' | 'currency' | 'terms'> {
-  readonly event: Pick<VotingEvent, 'id' | 'accountId' | 'paymentBusinessId' | 'rehearsalSince'>;
+  /** As it was when the order was judged. */
+  readonly event: Pick<VotingEvent, 'id' | 'accountId' | 'paymentBusinessId' | 'rehearsalSince' | 'definitionVersion'>;
   /** The data that the second call needs; clients send it only in the first call. */
   readonly request: Readonly<Record<string, unknown>>;
   /** The visitor of a poll, whose checkouts are limited; otherwise null. */
@@ -141,7 +143,9 @@ async function createAttempt(
     updatedAt: nowMs,
   };
   const attempt = await inTransaction(deps.db, async (tx) => {
-    await holdWorld(tx, event);
+    const held = await holdWorld(tx, event);
+    // A change since the order was judged may have made it one that is refused. From this attempt on, no such change is possible.
+    if (held.definitionVersion !== event.definitionVersion) throw worldChanged();
     const inserted = await insertAttempt(tx, row);
     if (inserted !== undefined) await order.hold?.(tx, inserted.id);
     return inserted;

@@ -52,7 +52,10 @@ export async function changeInPages(
     after = await changePage(tx, secrets, event, which, standing, after, isMeant);
 }
 
-/** Clears the group of voters whose group was deleted, one transaction per page; at last that of rows which the service did not write. */
+/**
+ * Clears the group of voters whose group was deleted, one transaction per page. The groups are read under the event's lock for each page:
+ * one that is made or deleted meanwhile waits, and no genuine row is changed without a new tag.
+ */
 export async function leaveDeletedGroups(db: Database, secrets: Secrets, eventId: string): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; await setImmediate()) {
     const from: string = after;
@@ -61,10 +64,12 @@ export async function leaveDeletedGroups(db: Database, secrets: Secrets, eventId
       if (event === undefined) return undefined;
       const present = sql.param(await listKeptGroupIds(tx, eventId));
       const isGone = sql`v.group_id IS NOT NULL AND v.group_id <> ALL (${present}::text[])`;
-      return changePage(tx, secrets, event, isGone, { groupId: null }, from);
+      const last = await changePage(tx, secrets, event, isGone, { groupId: null }, from);
+      // What is left of the page are rows that the service did not write.
+      const isOfPage = last === undefined ? sql`v.id > ${from}` : sql`v.id > ${from} AND v.id <= ${last}`;
+      await tx.execute(sql`
+        UPDATE voters v SET group_id = NULL WHERE v.voting_event_id = ${eventId} AND ${isOfPage} AND ${isGone}`);
+      return last;
     });
   }
-  const kept = sql.param(await listKeptGroupIds(db, eventId));
-  await db.execute(sql`
-    UPDATE voters SET group_id = NULL WHERE voting_event_id = ${eventId} AND group_id <> ALL (${kept}::text[])`);
 }
