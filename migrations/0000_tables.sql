@@ -885,6 +885,8 @@ CREATE TABLE jobs (
   run_at bigint NOT NULL,
   attempts integer NOT NULL DEFAULT 0,
   max_attempts integer NOT NULL,
+  -- Its mail was counted against the limits, which no further attempt asks again.
+  counted boolean NOT NULL DEFAULT false,
   created_at bigint NOT NULL,
   -- The runner that does it, and since when.
   held_by text,

@@ -66,21 +66,21 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2422,
   'voting-events': 5099,
   'ballot-definition': 3839,
-  voters: 5383,
-  payments: 4027,
+  voters: 5388,
+  payments: 4031,
   credits: 688,
   ballots: 3138,
   'ballot-log': 4653,
   'service-log': 627,
   tally: 2554,
   results: 6308,
-  letters: 1009,
+  letters: 1015,
   console: 1142,
   demo: 435,
   commands: 4080,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_820;
+const LINES_OF_ALL = 64_835;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -1,5 +1,5 @@
-import { sql } from 'drizzle-orm';
-import type { Database } from '#src/database/client.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { type Database, isTrue } from '#src/database/client.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import type { Deps } from '#src/deps.ts';
 import { GivenUp, type JobRun, PutOff } from '#src/jobs/queue.ts';
@@ -61,11 +61,23 @@ function quotasOf(
   ];
 }
 
+/** The row of a job in the queue, from the ID of its run. */
+function rowOf({ id }: Pick<JobRun, 'id'>): SQL {
+  const [row, createdAt] = id.split('/');
+  return createdAt === undefined ? sql`false` : sql`j.id = ${row}::bigint AND j.created_at = ${createdAt}::bigint`;
+}
+
 /**
  * Counts a mail against all its limits, or against none where one is exhausted. The counts stay if the mail is not sent.
+ * @param run the job that sends it, whose row says in the same statement that it was counted
  * @returns the limit that allows the mail last, that of the plan before all others; undefined if the mail may be sent
  */
-export async function takeMail(db: Database, secrets: Secrets, mail: CountedMail): Promise<MailLimit | undefined> {
+export async function takeMail(
+  db: Database,
+  secrets: Secrets,
+  mail: CountedMail,
+  run?: Pick<JobRun, 'id'>,
+): Promise<MailLimit | undefined> {
   const account = await findAccount(db, mail.accountId);
   if (account === undefined) throw new GivenUp('the account is gone');
   const quotas = quotasOf(secrets, mail, account.plan);
@@ -87,6 +99,9 @@ export async function takeMail(db: Database, secrets: Secrets, mail: CountedMail
           WHERE q.began_at <= now_ms() - q.window_ms
             OR q.mails < (SELECT a.most FROM asked a WHERE a.name = q.name AND a.window_ms = q.window_ms)
         RETURNING 1
+      ), marked AS (
+        UPDATE jobs j SET counted = true WHERE ${run === undefined ? sql`false` : rowOf(run)}
+          AND (SELECT count(*) FROM taken) = ${quotas.length}::bigint
       )
       SELECT (SELECT count(*) FROM taken) AS taken, e.until, e.is_of_plan FROM (VALUES (1)) AS one LEFT JOIN exhausted e ON true`);
     const [counted] = rows;
@@ -105,10 +120,10 @@ interface MailedEvent {
 
 type TakeDeps = Pick<Deps, 'db' | 'secrets'>;
 
-/** Whether limits allow a job to send a mail about an event. Counts only the job's first attempt; later attempts are allowed. */
+/** Whether limits allow a job to send a mail about an event. A job is counted once; attempts after that are allowed. */
 export const takeMailOnce = async (
   deps: TakeDeps,
-  run: Pick<JobRun, 'attempt'>,
+  run: Pick<JobRun, 'id' | 'attempt'>,
   event: MailedEvent,
   to: string,
 ): Promise<boolean> => (await findMailLimit(deps, run, event, to)) === undefined;
@@ -116,7 +131,7 @@ export const takeMailOnce = async (
 /** As `takeMailOnce`, for a mail that must not be lost. @throws PutOff until the limit allows it */
 export async function takeMailOrWait(
   deps: TakeDeps,
-  run: Pick<JobRun, 'attempt'>,
+  run: Pick<JobRun, 'id' | 'attempt'>,
   event: MailedEvent,
   to: string,
 ): Promise<void> {
@@ -126,13 +141,14 @@ export async function takeMailOrWait(
 
 export async function findMailLimit(
   { db, secrets }: TakeDeps,
-  run: Pick<JobRun, 'attempt'>,
+  run: Pick<JobRun, 'id' | 'attempt'>,
   event: MailedEvent,
   to: string,
 ): Promise<MailLimit | undefined> {
-  if (run.attempt > 1) return undefined;
+  // The process of an earlier attempt may have died before it counted.
+  if (run.attempt > 1 && (await isTrue(db, sql`SELECT j.counted FROM jobs j WHERE ${rowOf(run)}`))) return undefined;
   const rehearsal = event.rehearsalSince === null ? null : event.rehearsalNumber;
-  return takeMail(db, secrets, { to, accountId: event.accountId, votingEventId: event.id, rehearsal });
+  return takeMail(db, secrets, { to, accountId: event.accountId, votingEventId: event.id, rehearsal }, run);
 }
 
 export async function forgetMailQuotas(db: Database): Promise<void> {

@@ -15,7 +15,7 @@ BEGIN
     INSERT INTO jobs AS j (name, key, payload, account, last, run_at, max_attempts, created_at)
     VALUES (p_name, p_key, p_payload, p_account, is_last, due, p_max_attempts, at)
     ON CONFLICT (key) DO UPDATE SET name = excluded.name, payload = excluded.payload, account = excluded.account, last = excluded.last,
-      run_at = excluded.run_at, max_attempts = excluded.max_attempts, attempts = 0, last_error = NULL
+      run_at = excluded.run_at, max_attempts = excluded.max_attempts, attempts = 0, counted = false, last_error = NULL
       WHERE j.held_by IS NULL;
     EXIT WHEN FOUND;
     UPDATE jobs SET key = NULL, max_attempts = attempts WHERE key = p_key AND held_by IS NOT NULL;
@@ -93,5 +93,5 @@ $$;
 -- Makes jobs due now, with all their attempts. Running jobs are not changed.
 CREATE OR REPLACE FUNCTION run_jobs_again(p_ids bigint[]) RETURNS SETOF jobs LANGUAGE sql AS $$
   NOTIFY job_added;
-  UPDATE jobs SET run_at = now_ms(), attempts = 0 WHERE id = ANY (p_ids) AND held_by IS NULL RETURNING *;
+  UPDATE jobs SET run_at = now_ms(), attempts = 0, counted = false WHERE id = ANY (p_ids) AND held_by IS NULL RETURNING *;
 $$;

@@ -42,12 +42,10 @@ export const orderedLettersView = z
 export const lettersView = z
   .object({
     id: z.string(),
-    total: z
-      .int()
-      .meta({
-        description:
-          'Voters of the audience when the letters were asked for; more where others joined it before they were printed.',
-      }),
+    total: z.int().meta({
+      description:
+        'Voters of the audience when the letters were asked for; more where others joined it before they were printed.',
+    }),
     done: z.int().meta({ description: 'Voters who were dealt with.' }),
     files: z.array(z.object({ number: z.int(), downloadedAt: timeShape().nullable() })).readonly(),
     finishedAt: timeShape()

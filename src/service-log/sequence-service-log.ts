@@ -1,6 +1,8 @@
 import {
+  findCheckpointAt,
   headBody,
   logOrigin,
+  openCheckpoint,
   openHead,
   signHead,
   type TreeHead,
@@ -8,7 +10,7 @@ import {
 } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import { type CompactRange, equalHashes } from '#src/ballot-log/merkle-tree.ts';
-import { type NoteSigner, renameSigner } from '#src/ballot-log/signed-note.ts';
+import { type NoteSigner, renameSigner, unlessRefused } from '#src/ballot-log/signed-note.ts';
 import { appendToTree } from '#src/ballot-log/tree-store.ts';
 import type { Config } from '#src/config.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
@@ -56,7 +58,7 @@ export function checkpointLeaf(head: TreeHead): Buffer {
   return Buffer.from(canonicalJson(leaf));
 }
 
-export type ServiceLogDeps = Pick<Deps, 'db' | 'log' | 'logKey' | 'serviceLog'> & {
+export type ServiceLogDeps = Pick<Deps, 'db' | 'log' | 'logKey' | 'serviceLog' | 'checkpoints'> & {
   readonly config: Pick<Config, 'witnesses'>;
 };
 
@@ -82,6 +84,7 @@ const appendOnce = (deps: ServiceLogDeps): Promise<{ readonly note: string | und
     await requireGenuine(deps, tx, frontier);
     const queued = await takeQueuedCheckpoints(tx, MOST_TOGETHER);
     if (queued.length === 0) return nothing;
+    await rememberMissed(deps, tx, queued);
     const leaves = queued.map(({ eventId, size, rootHash }) => {
       const origin = logOrigin(deps.logKey.name, eventId);
       return { data: checkpointLeaf({ origin, size, rootHash }), eventTag: eventTag(origin), size };
@@ -99,6 +102,24 @@ const appendOnce = (deps: ServiceLogDeps): Promise<{ readonly note: string | und
     if (deps.config.witnesses.length > 0) await enqueue(tx, ASK_WITNESSES, {}, { key: ASK_WITNESSES.name });
     return { note, more: queued.length === MOST_TOGETHER };
   });
+
+/**
+ * Remembers outside of the database the checkpoints of events whose process died, or lost the answer to its commit, before it did: else
+ * the restore of a state before them would go unnoticed. @param queued an event's smaller sizes first
+ */
+async function rememberMissed(
+  { checkpoints, logKey }: ServiceLogDeps,
+  tx: Transaction,
+  queued: readonly { readonly eventId: string; readonly size: number }[],
+): Promise<void> {
+  for (const [eventId, size] of new Map(queued.map((one) => [one.eventId, one.size]))) {
+    if (((await checkpoints.recall(eventId))?.size ?? -1) >= size) continue;
+    const note = (await findCheckpointAt(tx, eventId, size))?.note;
+    // A note under an earlier key of the logs cannot be remembered.
+    if (note !== undefined && unlessRefused(() => openCheckpoint(note, logKey)) !== undefined)
+      await checkpoints.remember(eventId, note);
+  }
+}
 
 /** @throws ServiceLogSetBack after the restore of an older backup, or after direct SQL */
 async function requireGenuine(deps: ServiceLogDeps, tx: Transaction, frontier: CompactRange): Promise<void> {

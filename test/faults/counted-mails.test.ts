@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { runJobs } from '#src/jobs/run-jobs.ts';
+import { allJobs } from '#src/work.ts';
+import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { untilTrue, useService } from '#test/harness/test-service.ts';
+
+const service = await useService({ worker: false });
+const { deps, query } = service;
+
+/** All that is due is done. @param names of jobs that nobody takes yet */
+async function work(names: readonly string[] = []): Promise<void> {
+  const jobs = allJobs(deps).filter(({ name }) => !names.includes(name));
+  const runner = await runJobs(deps.jobDatabases.deletions, deps.log, jobs, []);
+  await untilTrue(async () => {
+    runner.wake();
+    const due = 'SELECT FROM jobs WHERE attempts < max_attempts AND run_at <= now_ms() + 1000 AND name <> ALL ($1)';
+    return (await query(due, [names])).length === 0;
+  });
+  await runner.stop();
+}
+
+test.each([false, true])(
+  'a voter gets no mail over the five of the hour (its job was taken by a process that then died: %s)',
+  async (died) => {
+    const account = await service.account();
+    const event = await createTestEvent(service, account, { type: 'election' });
+    const own = account.of(event);
+    const email = `vera-${died}@club.example`;
+    const { id } = await own.make('/voters', { name: 'Vera', email });
+    const mails = () => service.mails().filter((mail) => mail.includes(`To: ${email}`)).length;
+    for (let count = 0; count < 5; count += 1) demand(await own.post(`/voters/${id}/voter-key`), 202);
+    await work();
+    expect(mails()).toBe(5);
+    demand(await own.post('/voters/notify', { audience: 'all', kind: 'reminder' }), 202);
+    await work(['mail_notified_voter']);
+    // What `take_jobs` writes, by a runner that is gone before it has sent the first statement of the job.
+    if (died)
+      await query(`UPDATE jobs SET attempts = 1, held_by = 'gone', held_at = now_ms() - 60000 WHERE name = 'mail_notified_voter'
+        AND payload->>'eventId' = '${event.id}'`);
+    await work();
+    expect(mails()).toBe(5);
+  },
+);

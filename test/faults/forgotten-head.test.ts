@@ -1,0 +1,47 @@
+import pg from 'pg';
+import { afterAll, expect, test } from 'vitest';
+import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
+import { sealDeps } from '#src/work.ts';
+import { votesFor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
+
+const service = await useService({ worker: false });
+const account = await service.account();
+const { query } = pg.Client.prototype;
+afterAll(() => {
+  pg.Client.prototype.query = query;
+});
+
+/** From now on, the next transaction that signs a head commits, and its connection is lost before the answer to COMMIT. */
+function loseNextCommit(): void {
+  let signing: pg.Client | undefined;
+  pg.Client.prototype.query = function (this: pg.Client, ...sent: unknown[]) {
+    const text = String(Reflect.get(Object(sent[0]), 'text') ?? sent[0]);
+    if (/insert into "?log_checkpoints/i.test(text)) signing = this;
+    const answer = Reflect.apply(query, this, sent);
+    if (signing !== this || !/^commit/i.test(text)) return answer;
+    pg.Client.prototype.query = query;
+    return Promise.resolve(answer).then(() => {
+      Reflect.get(this, 'connection').stream.destroy();
+      throw new Error('Connection terminated unexpectedly');
+    });
+  } as typeof query;
+}
+
+// Else a state from before this head could be restored, and another head of its size signed, and nobody would notice.
+test.each([false, true])(
+  'a head is remembered outside of the database within a minute of its signature (answer to COMMIT lost: %s)',
+  async (isLost) => {
+    const event = await account.event();
+    await sequenceLogs(sealDeps(service.deps));
+    for (let ballots = 0; ballots < 5; ballots += 1) await account.votePoll(event, votesFor(event, ballots % 2));
+    if (isLost) loseNextCommit();
+    const sealing = sequenceLogs(sealDeps(service.deps));
+    await (isLost ? sealing.catch(() => undefined) : sealing);
+    await sequenceServiceLog(service.deps);
+    const [head] = await service.query('SELECT size::int FROM ballot_logs WHERE voting_event_id = $1', [event.id]);
+    expect(head.size).toBe(6);
+    expect((await service.deps.checkpoints.recall(event.id))?.size).toBe(6);
+  },
+);
