@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   checkPaidCandidate,
   type RegistrationCheckout,
@@ -87,7 +88,10 @@ export function registrationCheckout(payments: CheckoutDeps): RegistrationChecko
       const request = { ...registration };
       return startCheckout(
         payments,
-        { event: caller.event, purpose, ...price, request, terms, visitorId: null },
+        {
+          ...{ event: caller.event, purpose, ...price, request, terms, visitorId: null },
+          isOffered: async (_tx, { payToRegisterCandidate }) => isDeepStrictEqual(payToRegisterCandidate, price),
+        },
         claim,
       );
     },

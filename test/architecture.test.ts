@@ -53,7 +53,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2061,
+  platform: 2069,
   'payment-providers': 2013,
   database: 2259,
   'embedded-postgres': 850,
@@ -62,25 +62,25 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   reference: 2767,
   jobs: 592,
   mail: 618,
-  accounts: 921,
+  accounts: 937,
   webhooks: 2422,
-  'voting-events': 5099,
+  'voting-events': 5100,
   'ballot-definition': 3839,
-  voters: 5388,
-  payments: 4031,
-  credits: 688,
-  ballots: 3138,
-  'ballot-log': 4653,
-  'service-log': 627,
+  voters: 5421,
+  payments: 4060,
+  credits: 695,
+  ballots: 3140,
+  'ballot-log': 4652,
+  'service-log': 648,
   tally: 2554,
   results: 6308,
-  letters: 1015,
+  letters: 1013,
   console: 1142,
   demo: 435,
-  commands: 4080,
+  commands: 4081,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_835;
+const LINES_OF_ALL = 64_954;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -1,24 +1,23 @@
 -- Rewrites a chunk of the roll in the order of the voters' IDs. Position and transaction ID of rows written during the vote show the
 -- order of the votes, and so the batch of each voter's ballot in the log. Continues after an ID; returns the last ID of the chunk, or
--- null if none was left. Locks the event, as every change of a roll does, so that no change is lost.
+-- null if none was left. Locks the event, as every change of a roll does, so that no change is lost. The end of the chunk is read first:
+-- a plan may run a subquery with a LIMIT again for each row, if it is kept or made by old statistics.
 CREATE OR REPLACE FUNCTION scatter_voters(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   last text;
 BEGIN
   PERFORM 1 FROM voting_events WHERE id = p_event FOR UPDATE;
-  EXECUTE 'WITH taken AS (
-    DELETE FROM voters v WHERE v.voting_event_id = $1 AND v.id IN (
-      SELECT n.id FROM voters n WHERE n.voting_event_id = $1 AND n.id > $2 ORDER BY n.id LIMIT $3)
-    RETURNING v.*),
-  written AS (INSERT INTO voters SELECT * FROM taken ORDER BY id RETURNING id)
-  SELECT max(id) FROM written' INTO last USING p_event, p_after, p_limit;
+  last := (SELECT max(n.id) FROM (SELECT v.id FROM voters v
+    WHERE v.voting_event_id = p_event AND v.id > p_after ORDER BY v.id LIMIT p_limit) AS n);
+  WITH taken AS (
+    DELETE FROM voters v WHERE v.voting_event_id = p_event AND v.id > p_after AND v.id <= last RETURNING v.*)
+  INSERT INTO voters SELECT * FROM taken ORDER BY id;
   -- Triggers noted every chunk as removed from and added to the roll's figures: fold these notes, which cancel out.
   IF last IS NULL THEN PERFORM fold_roll_figures(p_event); END IF;
   RETURN last;
 END $$;
 
--- Rewrites a chunk of voter keys, as `scatter_voters` rewrites voters. The end of a chunk is read first: a kept plan may run a subquery with
--- a LIMIT again for each row.
+-- Rewrites a chunk of voter keys, as `scatter_voters` rewrites voters.
 CREATE OR REPLACE FUNCTION scatter_voter_keys(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   last text;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -54,6 +55,7 @@ export async function startPaidVote(
         pricingModel: null,
       },
       visitorId: body.visitorId,
+      isOffered: async (_tx, { payToVote }) => isDeepStrictEqual(payToVote, price),
       ...(row.credits === undefined ? {} : { hold: (tx, attemptId) => holdCredits(tx, row, attemptId) }),
     },
     claim,

@@ -28,6 +28,7 @@ export async function backupKeys(config: Config, url: string, to: string): Promi
     known: new Set((await client.query<{ id: string }>('SELECT id FROM voting_events')).rows.map(({ id }) => id)),
   }));
   const target = new KeyFolders(folder);
+  await target.destroyParts(folder);
   const lacking: string[] = [];
   const wanted = new Set(living.map(keyFileOf));
   let removed = 0;

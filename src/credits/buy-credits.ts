@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
@@ -19,7 +20,7 @@ import { type CreditCheckout, listBalances, viewBalance } from './quadratic-cred
 
 /** @throws ApiError 422 for a position, credits or tier that is not offered; 403 outside of the event's time */
 export async function startCreditPurchase(
-  deps: CheckoutDeps,
+  deps: CheckoutDeps & Pick<Deps, 'definitions'>,
   definition: BallotDefinition,
   body: CreditCheckout,
   claim: Claim | undefined,
@@ -53,6 +54,11 @@ export async function startCreditPurchase(
         pricingModel,
       },
       visitorId: body.visitorId,
+      async isOffered(tx) {
+        const now = await deps.definitions.getForUpdate(tx, event.id);
+        const present = now && findQuadraticPosition(now, body.positionId)?.position.quadraticTopUp;
+        return isDeepStrictEqual(present, offer);
+      },
     },
     claim,
   );

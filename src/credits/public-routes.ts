@@ -112,7 +112,8 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
     (c) =>
       claimFirst(c, async (claim) => {
         const [target, body] = [c.get('target'), c.get('body')];
-        if (!('paymentAttemptId' in body)) return startCreditPurchase(payments, target.definition, body, claim);
+        if (!('paymentAttemptId' in body))
+          return startCreditPurchase({ ...deps, ...payments }, target.definition, body, claim);
         const { paymentAttemptId: attemptId } = body;
         const order = { votingEventId: target.event.id, purpose: 'quadratic_credits', attemptId } as const;
         return finishCheckout(payments, order, claim);

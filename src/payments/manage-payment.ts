@@ -63,7 +63,7 @@ export async function refundPaymentByHand(
   return attempt;
 }
 
-/** Closes a case that a person has settled: no more refund is requested. @throws ApiError 409 `nothing_to_settle` */
+/** Closes a case that a person has settled: no more refund is requested. @throws ApiError 409 `nothing_to_settle`; `busy` while the provider is asked */
 export async function settleByHand(
   tx: Transaction,
   deps: RecordDeps,
@@ -74,6 +74,7 @@ export async function settleByHand(
   const attempt = await requireLocked(tx, ref);
   const nowMs = await readNow(tx);
   const owed = (await listRefunds(tx, [attempt])).filter(({ status }) => OWED.includes(status) || status === 'failed');
+  if (owed.some(({ askedUntil }) => askedUntil !== null && askedUntil > nowMs)) throw refuse('busy');
   const isOpenCase = attempt.attentionAt !== null || isStale(attempt, nowMs) || owed.length > 0;
   if (!isOpenCase || attempt.settledAt !== null) throw refuse('nothing_to_settle');
   // Ends open refunds: if the provider accepted one later, the payer would be paid twice.
@@ -86,23 +87,28 @@ export async function settleByHand(
   return requireLocked(tx, ref);
 }
 
-const AGED = sql`
+/** @param of limits the search to a payment */
+const aged = (of = sql`true`) => sql`
   SELECT a.voting_event_id AS event, a.id FROM payment_attempts a
-  WHERE a.status = 'succeeded' AND a.succeeded_at <= now_ms() - 72 * 3600000::bigint AND a.attention_at IS NULL
+  WHERE a.status = 'succeeded' AND a.succeeded_at <= now_ms() - 72 * 3600000::bigint AND a.attention_at IS NULL AND ${of}
   UNION
   SELECT a.voting_event_id, a.id FROM payment_refunds r
   JOIN payment_attempts a ON a.voting_event_id = r.voting_event_id AND a.id = r.attempt_id
   WHERE r.status IN ('due', 'pending', 'attention', 'refused') AND r.created_at <= now_ms() - 72 * 3600000::bigint
-    AND a.attention_at IS NULL AND a.settled_at IS NULL
+    AND a.attention_at IS NULL AND a.settled_at IS NULL AND ${of}
   LIMIT 1000`;
+
+const isAged = async (tx: Transaction, eventId: string, id: string): Promise<boolean> =>
+  (await tx.execute(aged(sql`a.voting_event_id = ${eventId} AND a.id = ${id}`))).rows.length > 0;
 
 /** Raises attention for payments that are neither fulfilled, refunded nor settled after 72 hours (completions 7.4). */
 export async function raiseAged(deps: PaymentDeps): Promise<void> {
-  const { rows } = await deps.db.execute<{ event: string; id: string }>(AGED);
+  const { rows } = await deps.db.execute<{ event: string; id: string }>(aged());
   for (const { event, id } of rows) {
     await inTransaction(deps.db, async (tx) => {
       const attempt = await lockAttempt(tx, { votingEventId: event, id });
-      if (attempt !== undefined) await raiseAttention(tx, deps, attempt);
+      // A person may have settled it since it was listed.
+      if (attempt !== undefined && (await isAged(tx, event, id))) await raiseAttention(tx, deps, attempt);
     });
   }
 }

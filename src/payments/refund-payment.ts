@@ -86,6 +86,7 @@ export async function moveRefund(
     .update(paymentRefunds)
     .set({
       status,
+      askedUntil: null,
       updatedAt: sql`${nowMs}`,
       ...(refundId === null ? {} : { refundId }),
       // The refund may be more than the price (fees that the payer bore) or less (the rest after partial refunds): keep the maximum.
@@ -108,6 +109,8 @@ const ASK_AGAIN_MS = 10 * MINUTE_MS;
 /** How long a refused or unanswered refund is requested again, at growing intervals: the cause, such as a low balance, may pass. */
 const GIVE_UP_MS = 30 * DAY_MS;
 const LONGEST_PAUSE_MS = DAY_MS;
+/** Longer than all calls that one question takes. A process that dies meanwhile keeps the payment from being settled for so long. */
+const ASKED_MS = 2 * MINUTE_MS;
 /** A pending or unanswered refund raises no alarm before this age, because it may still finish by itself. */
 const ALARM_AFTER_MS = DAY_MS;
 
@@ -162,9 +165,22 @@ export function refundPaymentJob(deps: PaymentDeps): Job<RefundPayment> {
   return defineJob({ ...REFUND_PAYMENT, work: (ref) => refundPayment(deps, ref) });
 }
 
+/** Notes that the provider is about to be asked: a person who settled the payment meanwhile would pay it back a second time. */
+const beginToAsk = (deps: PaymentDeps, ref: RefundPayment): Promise<Refund | undefined> =>
+  inTransaction(deps.db, async (tx) => {
+    // `settleByHand` holds this lock, too.
+    await lockAttempt(tx, { votingEventId: ref.votingEventId, id: ref.attemptId });
+    const [row] = await tx
+      .update(paymentRefunds)
+      .set({ askedUntil: sql`${nowMs} + ${ASKED_MS}` })
+      .where(and(at(ref), inArray(paymentRefunds.status, [...OWED])))
+      .returning();
+    return row;
+  });
+
 async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<void> {
-  const refund = await findRefund(deps.db, ref);
-  if (refund === undefined || !OWED.includes(refund.status)) return;
+  const refund = await beginToAsk(deps, ref);
+  if (refund === undefined) return;
   const result = await askForRefund(deps, ref, refund).catch((fault: unknown): RefundAnswer => {
     const known = summariseFault(fault);
     deps.log.warn({ attempt: ref.attemptId, fault: known }, 'a provider did not answer to a refund');

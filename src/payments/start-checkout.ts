@@ -42,6 +42,8 @@ interface CheckoutOrder extends Pick<PaymentAttempt, 'purpose' | 'amountMinor' |
   readonly request: Readonly<Record<string, unknown>>;
   /** The visitor of a poll, whose checkouts are limited; otherwise null. */
   readonly visitorId: string | null;
+  /** Whether an event that has changed since still sells this at this price. */
+  readonly isOffered: (tx: Transaction, event: VotingEvent) => Promise<boolean>;
   /** Reserves the credits that the attempt's ballot costs until it is cast or the attempt ends. @throws ApiError 422 if too few */
   readonly hold?: (tx: Transaction, attemptId: string) => Promise<void>;
 }
@@ -144,9 +146,12 @@ async function createAttempt(
   };
   const attempt = await inTransaction(deps.db, async (tx) => {
     const held = await holdWorld(tx, event);
-    // A change since the order was judged may have made it one that is refused. From this attempt on, no such change is possible.
-    if (held.definitionVersion !== event.definitionVersion) throw worldChanged();
     const inserted = await insertAttempt(tx, row);
+    // A change since the order was judged may have made it one that is refused. From this attempt on, no such change is possible.
+    if (inserted !== undefined && held.definitionVersion !== event.definitionVersion) {
+      await deps.fulfilments[order.purpose].check(tx, inserted);
+      if (!(await order.isOffered(tx, held))) throw worldChanged();
+    }
     if (inserted !== undefined) await order.hold?.(tx, inserted.id);
     return inserted;
   });

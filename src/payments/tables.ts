@@ -130,6 +130,8 @@ export const paymentRefunds = pgTable(
     currency: text().notNull(),
     status: text().$type<RefundStatus>().notNull(),
     refundId: text('refund_id'),
+    /** Until then the provider is being asked, and nobody may settle the payment by hand. */
+    askedUntil: timeMs('asked_until'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
   },

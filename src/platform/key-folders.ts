@@ -6,6 +6,8 @@ import { makeClearable, takeRandomBytes } from './random-bytes.ts';
 
 const OWNER_ONLY = 0o600;
 const FOLDER_MODE = 0o700;
+/** The name of a file that is being written. */
+const PART = /^\..+\.[0-9a-f]{12}$/;
 /** A key is far smaller: the first bytes of a larger file suffice to see that it is no key. */
 const MOST_BYTES = 1_024;
 
@@ -95,6 +97,12 @@ export class KeyFolders {
       if (folder === this.main && hasCode(fault, 'ENOENT')) return [];
       throw new FolderUnusable(folder, fault);
     }
+  }
+
+  /** Destroys what a write left that was cut off before its file had its name. Only where nobody else writes. */
+  async destroyParts(folder: string): Promise<void> {
+    const names = (await unless(readdir(folder), 'ENOENT')) ?? [];
+    for (const name of names) if (PART.test(name)) await removeFrom(folder, name);
   }
 
   /** Whether files could be written to a folder now. Nothing is written. @throws FolderUnusable */

@@ -2,6 +2,7 @@ import { recordChange } from '#src/accounts/changes.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { enqueue } from '#src/jobs/queue.ts';
+import { emailKey } from '#src/platform/email-address.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
@@ -52,10 +53,16 @@ export async function expireRegistrations(deps: ExpiryDeps): Promise<void> {
 }
 
 /** Deletes a registration whose mail was refused permanently, unless it was approved or its address was confirmed. */
-export async function expireRefused(deps: ExpiryDeps, { id }: VotingEvent, voterId: string): Promise<void> {
+export async function expireRefused(deps: ExpiryDeps, { id }: VotingEvent, voterId: string, to: string): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
     const event = await lockEvent(tx, id);
     if (event === undefined || statusAt(event, event.lockedAt) === 'closed') return;
-    await recordExpiry(tx, deps, event, await takeRefused(tx, deps.secrets, event, voterId), 'address_refused');
+    await recordExpiry(
+      tx,
+      deps,
+      event,
+      await takeRefused(tx, deps.secrets, event, voterId, emailKey(to)),
+      'address_refused',
+    );
   });
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
-import { inTransaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import { MAIL_ATTEMPTS, type Mail } from '#src/mail/mailer.ts';
+import { emailKey } from '#src/platform/email-address.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
@@ -12,7 +13,7 @@ import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { sealConfirmation } from './confirm-address.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
-import { setDeadline } from './registration-repository.ts';
+import { clearDeadline, setDeadline } from './registration-repository.ts';
 import { findVoter } from './repository.ts';
 import { deliverVoterMail } from './send-voter-key.ts';
 import { mayBeMailed } from './voter-tag.ts';
@@ -42,23 +43,27 @@ export const mailRegistrationJob = (deps: MailRegistrationDeps): Job<z.output<ty
       const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
       // Set the deadline before the mail is sent: the voter may use the link at once.
       const expires = event.voterApproval === 'automatic';
-      if (expires) await changeDeadline(deps, eventId, voterId, true);
+      if (expires) await changeDeadline(deps, eventId, (tx) => setDeadline(tx, eventId, voterId, emailKey(email)));
       try {
         const words = registrationMail(event, email, link);
         const outcome = await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });
-        if (outcome === 'recipient_refused') await expireRefused(deps, event, voterId);
+        if (outcome === 'recipient_refused') await expireRefused(deps, event, voterId, email);
       } catch (fault) {
-        if (expires) await changeDeadline(deps, eventId, voterId, false);
+        if (expires) await changeDeadline(deps, eventId, (tx) => clearDeadline(tx, eventId, voterId));
         throw fault;
       }
     },
   });
 
 /** The event's lock waits for a job that may be rewriting the roll. */
-const changeDeadline = ({ db }: MailRegistrationDeps, eventId: string, voterId: string, expires: boolean) =>
+const changeDeadline = (
+  { db }: MailRegistrationDeps,
+  eventId: string,
+  change: (tx: Transaction) => Promise<void>,
+): Promise<void> =>
   inTransaction(db, async (tx) => {
     await holdEvent(tx, eventId);
-    await setDeadline(tx, eventId, voterId, expires);
+    await change(tx);
   });
 
 function registrationMail(event: VotingEvent, to: string, link: string): Omit<Mail, 'id'> {

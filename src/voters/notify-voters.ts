@@ -98,8 +98,8 @@ export const mailNotifiedVoterJob = (deps: SendVoterKeyDeps): Job<MailNotified> 
       if (event === undefined || notification === undefined) return;
       if (!(await isWaitingMail(deps.db, notification, request.voterId))) return;
       if (rests(event, notification)) throw new PutOff((await readNow(deps.db)) + REHEARSED_MS);
-      const end = (how: MailEnd): Promise<void> => endNotifiedMail(deps, notification, request.voterId, how);
       const voter = await findVoter(deps.db, event.id, request.voterId);
+      const end = (how: MailEnd): Promise<void> => endNotifiedMail(deps, notification, request.voterId, how, voter);
       const nowMs = await readNow(deps.db);
       if (voter === undefined || voter.email === null || voter.status !== 'approved') return end('skipped');
       const status = statusAt(event, nowMs);
@@ -174,6 +174,7 @@ async function endNotifiedMail(
   notification: Notification,
   voterId: string,
   end: MailEnd,
+  mailed: Pick<Voter, 'keyGeneration'> | undefined,
 ): Promise<void> {
   await inPatientTransaction(deps.db, async (tx) => {
     // This lock waits for a job that may be rewriting the roll and would lose this change.
@@ -182,8 +183,10 @@ async function endNotifiedMail(
     if ((await findNotification(tx, notification.votingEventId, notification.id)) === undefined) return;
     if (isTold(notification) && (end === 'sent' || end === 'failed')) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);
-      await showKeyMail(tx, notification, voterId, end);
-      if (end === 'failed' && event !== undefined && voter !== undefined)
+      // A change of the voter since ends all keys, and with them that of this mail.
+      const isOfMail = voter?.keyGeneration === mailed?.keyGeneration;
+      if (isOfMail) await showKeyMail(tx, notification, voterId, end);
+      if (isOfMail && end === 'failed' && event !== undefined && voter !== undefined)
         await publish(tx, deps, aboutOf(event), 'voter.mail_failed', [viewVoter({ ...voter, keyStatus: end })]);
     }
     await endMail(tx, notification, voterId, end, isTold(notification) && end !== 'sent');

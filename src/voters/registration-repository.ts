@@ -17,10 +17,19 @@ const EXPIRED_TOGETHER = 1_000;
 const waiting = (eventId: string): SQL =>
   sql`voting_event_id = ${eventId} AND source = 'registration' AND status = 'pending' AND confirm_by IS DISTINCT FROM 0 AND deleted_at IS NULL`;
 
-/** Sets a registration's deadline, or clears it: its mail was not sent, or a voter key is mailed, which is valid until the close. */
-export async function setDeadline(tx: Transaction, eventId: string, voterId: string, expires: boolean): Promise<void> {
-  const deadline = expires ? sql`now_ms() + ${CONFIRM_WITHIN_MS}` : sql`NULL`;
-  await tx.execute(sql`UPDATE voters SET confirm_by = ${deadline} WHERE ${waiting(eventId)} AND id = ${voterId}`);
+/** Clears a registration's deadline: its mail was not sent, or a voter key is mailed, which is valid until the close. */
+export async function clearDeadline(tx: Transaction, eventId: string, voterId: string): Promise<void> {
+  await tx.execute(sql`UPDATE voters SET confirm_by = NULL WHERE ${waiting(eventId)} AND id = ${voterId}`);
+}
+
+/**
+ * Sets the deadline of a registration whose link goes to an address; not where the address was changed since, or a voter key was mailed.
+ * @param to as `emailKey` gives it
+ */
+export async function setDeadline(tx: Transaction, eventId: string, voterId: string, to: string): Promise<void> {
+  await tx.execute(sql`
+    UPDATE voters v SET confirm_by = now_ms() + ${CONFIRM_WITHIN_MS} WHERE ${waiting(eventId)} AND id = ${voterId} AND email_key = ${to}
+      AND NOT EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = ${eventId} AND k.voter_id = v.id)`);
 }
 
 /** Call with the event locked. @returns false if the voter no longer has this address */
@@ -80,6 +89,13 @@ export function takeExpired(tx: Transaction, secrets: Secrets, event: LockedEven
   return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id IN (${due})`, isDue);
 }
 
-export function takeRefused(tx: Transaction, secrets: Secrets, event: LockedEvent, voterId: string): Promise<Taken> {
-  return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id = ${voterId}`);
+/** @param to the address that refused, as `emailKey` gives it: the voter may have another one by now */
+export function takeRefused(
+  tx: Transaction,
+  secrets: Secrets,
+  event: LockedEvent,
+  voterId: string,
+  to: string,
+): Promise<Taken> {
+  return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id = ${voterId} AND email_key = ${to}`);
 }

@@ -135,7 +135,7 @@ async function mailKey(
   if (outcome === 'sent') return;
   // After a later attempt the key stays valid, because the mail of an earlier attempt may have arrived.
   if (run.attempt === 1) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
-  if (voter.source === 'registration') await expireRefused(deps, event, voter.id);
+  if (voter.source === 'registration') await expireRefused(deps, event, voter.id, mail.to);
 }
 
 type VoterMailDeps = Pick<Deps, 'db' | 'ids' | 'clock' | 'secrets' | 'mailer'>;
@@ -150,7 +150,7 @@ export async function deliverVoterMail(
   deps: VoterMailDeps,
   run: JobRun,
   event: Pick<VotingEvent, 'rehearsalSince'>,
-  voter: Pick<Voter, 'votingEventId' | 'id'>,
+  voter: Pick<Voter, 'votingEventId' | 'id' | 'keyGeneration'>,
   { holdsKey, ...mail }: VoterMail,
 ): Promise<MailOutcome> {
   const finish = (isSent: boolean) => recordOutcome(deps, event, voter, holdsKey, isSent);
@@ -165,7 +165,7 @@ export async function deliverVoterMail(
 async function recordOutcome(
   deps: VoterMailDeps,
   read: Pick<VotingEvent, 'rehearsalSince'>,
-  { votingEventId, id }: Pick<Voter, 'votingEventId' | 'id'>,
+  { votingEventId, id, keyGeneration }: Pick<Voter, 'votingEventId' | 'id' | 'keyGeneration'>,
   holdsKey: boolean,
   isSent: boolean,
 ): Promise<void> {
@@ -176,6 +176,8 @@ async function recordOutcome(
     const event = await holdEvent(tx, votingEventId);
     const voter = event === undefined ? undefined : await findVoter(tx, votingEventId, id);
     if (event === undefined || voter === undefined || event.rehearsalSince !== read.rehearsalSince) return;
+    // A change of the voter has ended all keys since, and with them that of this mail.
+    if (voter.keyGeneration !== keyGeneration) return;
     await noteBeforeRehearsal(tx, votingEventId, id);
     if (holdsKey) await storeVoter(tx, votingEventId, id, { keyStatus });
     if (isSent) return;

@@ -11,7 +11,7 @@ import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { changeInPages } from './change-in-pages.ts';
-import { setDeadline } from './registration-repository.ts';
+import { clearDeadline } from './registration-repository.ts';
 import { noteChanges } from './roll-sum.ts';
 import { voterKeys } from './tables.ts';
 import type { Voter } from './voter.ts';
@@ -101,7 +101,7 @@ export async function insertVoterKey(
     ON CONFLICT (voting_event_id, voter_id, key_hash) DO UPDATE SET number = voter_keys.number`);
   if (rowCount !== 1) return false;
   // A mailed key is valid until the close (completions 4.3), so that its registration must not expire. A rehearsal's keys are wiped.
-  if (event.rehearsalSince === null) await setDeadline(tx, eventId, voterId, false);
+  if (event.rehearsalSince === null) await clearDeadline(tx, eventId, voterId);
   return true;
 }
 

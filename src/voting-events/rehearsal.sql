@@ -13,9 +13,10 @@ END $$;
 -- their changes of other rows; the organizer's own changes stay. Changes up to p_limit rows and returns whether it is done: the
 -- caller repeats it in one transaction, so that the wipe is atomic. Fails outside of a rehearsal, and if a checkpoint belongs to
 -- another log than the rehearsal's, so that a real log is never wiped.
--- Runs with the rights of the owner, because the role of the service may not delete rows of a log.
+-- Runs with the rights of the owner, because the role of the service may not delete rows of a log. Custom plans: one that is kept from a
+-- small roll compares each row of a large one with each that is to go.
 CREATE OR REPLACE FUNCTION end_rehearsal(p_event text, p_limit integer) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   e voting_events%ROWTYPE;
   step record;
