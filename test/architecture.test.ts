@@ -60,17 +60,17 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   http: 4149,
   server: 1013,
   reference: 2767,
-  jobs: 592,
+  jobs: 593,
   mail: 618,
   accounts: 937,
   webhooks: 2422,
   'voting-events': 5100,
   'ballot-definition': 3839,
-  voters: 5421,
-  payments: 4060,
+  voters: 5426,
+  payments: 4061,
   credits: 695,
-  ballots: 3140,
-  'ballot-log': 4652,
+  ballots: 3145,
+  'ballot-log': 4655,
   'service-log': 648,
   tally: 2554,
   results: 6308,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4081,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_954;
+const LINES_OF_ALL = 64_969;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -2,7 +2,8 @@
 -- order of the votes, and so the batch of each voter's ballot in the log. Continues after an ID; returns the last ID of the chunk, or
 -- null if none was left. Locks the event, as every change of a roll does, so that no change is lost. The end of the chunk is read first:
 -- a plan may run a subquery with a LIMIT again for each row, if it is kept or made by old statistics.
-CREATE OR REPLACE FUNCTION scatter_voters(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION scatter_voters(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   last text;
 BEGIN
@@ -18,7 +19,8 @@ BEGIN
 END $$;
 
 -- Rewrites a chunk of voter keys, as `scatter_voters` rewrites voters.
-CREATE OR REPLACE FUNCTION scatter_voter_keys(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION scatter_voter_keys(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   last text;
 BEGIN
@@ -32,7 +34,8 @@ BEGIN
 END $$;
 
 -- Rewrites a chunk of participations, as `scatter_voters` rewrites voters. Does not lock the event, because these rows are never updated.
-CREATE OR REPLACE FUNCTION scatter_participation(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION scatter_participation(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   last text;
 BEGIN

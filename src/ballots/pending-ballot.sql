@@ -33,7 +33,8 @@ END $$;
 
 -- Drops the unpaid pending ballots of an event in which voting now has a price. Call with the event locked, so that no ballot is cast
 -- or confirmed meanwhile.
-CREATE OR REPLACE FUNCTION drop_unpaid_ballots(p_event text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION drop_unpaid_ballots(p_event text) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
   PERFORM drop_pending_ballot(p_event, b.code_tag) FROM (
     SELECT p.code_tag FROM pending_ballots p
@@ -42,12 +43,16 @@ BEGIN
 END $$;
 
 -- Drops up to p_limit ballots of an event that can no longer be confirmed: a day old, or past the grace period after the close. Callers
--- run it for one event at a time, so that a fault in one event does not stop the others.
-CREATE OR REPLACE FUNCTION drop_expired_ballots(p_event text, p_limit integer) RETURNS integer LANGUAGE plpgsql AS $$
+-- run it for one event at a time, so that a fault in one event does not stop the others. Custom plans: one that is kept from few ballots
+-- reads all of them for each.
+CREATE OR REPLACE FUNCTION drop_expired_ballots(p_event text, p_limit integer) RETURNS integer LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   expired record;
   dropped integer := 0;
 BEGIN
+  -- A change that reopens the event ends before this judges it.
+  PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
   FOR expired IN SELECT b.code_tag FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id
     WHERE b.voting_event_id = p_event AND (b.cast_at <= now_ms() - pending_ballot_ms()
       OR is_final(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, now_ms()))

@@ -118,7 +118,7 @@ END $$;
 -- A visitor's confirmed ballots that exceed the balance without p_credits of a position. Goes through the ballots in the order of their
 -- confirmation, and returns each that costs more than the credits that the kept ballots leave.
 CREATE OR REPLACE FUNCTION ballots_beyond_credits(p_event text, p_position text, p_visitor text, p_credits integer)
-RETURNS SETOF bytea LANGUAGE plpgsql AS $$
+RETURNS SETOF bytea LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   room integer;
   ballot record;

@@ -2,7 +2,8 @@
 -- loses its key and is not retried. If an account has its share of waiting jobs with this name and about this time, further ones run after
 -- all other due jobs of their group: otherwise thousands of one account would keep the jobs of others waiting.
 CREATE OR REPLACE FUNCTION add_job(p_name text, p_payload json DEFAULT '{}', p_run_at bigint DEFAULT NULL, p_max_attempts integer DEFAULT 25,
-  p_key text DEFAULT NULL, p_last boolean DEFAULT false, p_account text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
+  p_key text DEFAULT NULL, p_last boolean DEFAULT false, p_account text DEFAULT '') RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   share CONSTANT integer := 20;
   at bigint := now_ms();

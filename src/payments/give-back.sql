@@ -24,7 +24,8 @@ BEGIN
 END $$;
 
 -- Refunds the fulfilled payments of a deleted event whose IDs come after p_after: 500 now, the next 500 by a job a minute later.
-CREATE OR REPLACE FUNCTION give_event_back(p_event text, p_after text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION give_event_back(p_event text, p_after text) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   given CONSTANT text[] := ARRAY(SELECT p.id FROM payment_attempts p WHERE p.voting_event_id = p_event AND p.id > p_after
     AND p.status = 'fulfilled' AND p.reversed_at IS NULL AND p.refunded_at IS NULL ORDER BY p.id LIMIT 500);

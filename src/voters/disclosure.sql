@@ -17,8 +17,9 @@ END $$;
 -- (`before`); at the final result, whether a further step is due (`more`). While more than p_most ballots are queued, it does and returns
 -- nothing. Nor does it while the event's key is still p_key and there are fewer than p_least ballots: the caller has shown p_least already,
 -- so this state is older than one it has seen.
+-- Custom plans: one that is kept from a small roll reads a large one for each voter.
 CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer, p_least bigint, p_key text)
-RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql AS $$
+RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   whole boolean;
   queued bigint;
@@ -34,6 +35,8 @@ DECLARE
   chosen text[];
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
+  -- A change that reopens the event, or writes its roll anew, ends before this judges and reads it.
+  PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
   whole := NOT keeps_back(p_event);
   IF whole THEN
     upto := (SELECT max(n.voter_id) FROM (

@@ -451,21 +451,23 @@ describe('the figures of a roll', () => {
   });
 
   test('show approvals by a first key once the result is final, however many and whatever plan is kept', async () => {
-    const [small, event] = [await account.event({ type: 'election' }), await account.event({ type: 'election' })];
-    for (const { id } of [small, event]) await finishEvent(service, id);
-    const client = await service.deps.db.$client.connect();
+    await using large = await startTestService({ worker: false });
+    const own = await large.account();
+    const [small, event] = [await own.event({ type: 'election' }), await own.event({ type: 'election' })];
+    for (const { id } of [small, event]) await finishEvent(large, id);
+    const client = await large.deps.db.$client.connect();
     const step = ({ id }: { readonly id: string }) =>
       client.query('SELECT * FROM disclose_voters($1, 10000, 5, NULL)', [id]);
     // From the sixth call on, PostgreSQL keeps the plans of a function: here those of a time when there were no voters.
     for (let call = 0; call < 7; call += 1) await step(small);
-    await service.behindTheGuards([
+    await large.behindTheGuards([
       `INSERT INTO voters (voting_event_id, id, name, weight_micro, status, key_status, source, approved_by_key, tag, created_at, updated_at)
        SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), 'Voter', 1000000, 'approved', 'sent', 'registration', true, '', 1, 1
        FROM generate_series(1, 20005) AS n`,
       [event.id],
     ]);
     const left = async (): Promise<number> =>
-      (await service.query('SELECT FROM voters WHERE voting_event_id = $1 AND approved_by_key', [event.id])).length;
+      (await large.query('SELECT FROM voters WHERE voting_event_id = $1 AND approved_by_key', [event.id])).length;
     await step(event);
     expect(await left()).toBe(5);
     await step(event);
