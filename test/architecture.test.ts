@@ -64,7 +64,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 937,
   webhooks: 2422,
-  'voting-events': 5100,
+  'voting-events': 5101,
   'ballot-definition': 3839,
   voters: 5426,
   payments: 4061,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4081,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_969;
+const LINES_OF_ALL = 64_970;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

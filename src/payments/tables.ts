@@ -130,7 +130,7 @@ export const paymentRefunds = pgTable(
     currency: text().notNull(),
     status: text().$type<RefundStatus>().notNull(),
     refundId: text('refund_id'),
-    /** Until then the provider is being asked, and nobody may settle the payment by hand. */
+    /** The provider is being asked until then: no person may settle the payment by hand meanwhile. */
     askedUntil: timeMs('asked_until'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),

@@ -99,7 +99,7 @@ export class KeyFolders {
     }
   }
 
-  /** Destroys what a write left that was cut off before its file had its name. Only where nobody else writes. */
+  /** Destroys the parts of interrupted writes. Only for a folder that no other process writes to. */
   async destroyParts(folder: string): Promise<void> {
     const names = (await unless(readdir(folder), 'ENOENT')) ?? [];
     for (const name of names) if (PART.test(name)) await removeFrom(folder, name);

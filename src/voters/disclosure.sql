@@ -35,7 +35,7 @@ DECLARE
   chosen text[];
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
-  -- A change that reopens the event, or writes its roll anew, ends before this judges and reads it.
+  -- Waits for a change that reopens the event or rewrites its roll.
   PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
   whole := NOT keeps_back(p_event);
   IF whole THEN

@@ -475,6 +475,30 @@ describe('the figures of a roll', () => {
     client.release();
   });
 
+  test('are disclosed whatever the statistics of the planner are of: here of a time when another event had all voters', async () => {
+    await using large = await startTestService({ worker: false });
+    const own = await large.account();
+    const fill = (id: string, count: number) =>
+      large.behindTheGuards(
+        ['ALTER TABLE voters SET (autovacuum_enabled = off)'],
+        [
+          `INSERT INTO voters (voting_event_id, id, name, weight_micro, status, key_status, source, tag, created_at, updated_at)
+           SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), 'Voter', 1000000, 'approved', 'sent', 'organizer', '', 1, 1
+           FROM generate_series(1, ${count}) AS n`,
+          [id],
+        ],
+      );
+    const [other, event] = [await own.event({ type: 'election' }), await own.event({ type: 'election' })];
+    await fill(other.id, 40_000);
+    await large.query('ANALYZE');
+    await fill(event.id, 12_000);
+    const put =
+      'INSERT INTO undisclosed_voters (voting_event_id, voter_id) SELECT voting_event_id, id FROM voters WHERE voting_event_id = $1 LIMIT 4000';
+    await large.query(put, [event.id]);
+    await large.query('SELECT FROM disclose_voters($1, 10000, 0, NULL)', [event.id]);
+    expect(await large.query('SELECT FROM undisclosed_voters WHERE voting_event_id = $1', [event.id])).toEqual([]);
+  });
+
   test('are whole when the log is closed, where that takes more than one step', async () => {
     await using stepped = await startTestService({ worker: false });
     const { prosrc } = (await stepped.query("SELECT pg_get_functiondef('disclose_voters'::regproc) AS prosrc"))[0];

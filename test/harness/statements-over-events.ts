@@ -65,7 +65,7 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'letters/letter-run.ts dropOldLetters': BY_THE_CLOCK,
   'payments/business-repository.ts isBusinessLinked': DIRECTORY,
   'payments/business-repository.ts listUnopenedEvents': DIRECTORY,
-  'payments/manage-payment.ts AGED': BY_THE_CLOCK,
+  'payments/manage-payment.ts aged': BY_THE_CLOCK,
   'read-figures.ts readFigures': OPERATOR,
   'results/read-stats.ts foldAllRollFigures': BY_THE_CLOCK,
   'voters/disclose-voters.ts listUndisclosed': BY_THE_CLOCK,
