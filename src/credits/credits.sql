@@ -75,7 +75,8 @@ BEGIN
 END $$;
 
 -- Releases the credits that a payment held, because its ballot was cast and holds them itself, or because the payment has ended.
-CREATE OR REPLACE FUNCTION release_attempt(p_event text, p_attempt text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION release_attempt(p_event text, p_attempt text) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   a record;
 BEGIN
@@ -94,7 +95,7 @@ END $$;
 -- Unless p_credits are available, drops the visitor's pending ballots that hold credits of the position, and releases the holds of
 -- payments for such ballots; the second call of such a payment may then fail for lack of credits.
 CREATE OR REPLACE FUNCTION free_held_credits(p_event text, p_position text, p_visitor text, p_credits integer)
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS void LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   holds_it jsonb := jsonb_build_array(jsonb_build_object('position', p_position));
   holding text[];
@@ -138,7 +139,8 @@ BEGIN
 END $$;
 
 -- Returns the credits that a void ballot spent, on every position, only once.
-CREATE OR REPLACE FUNCTION return_spent_credits(p_event text, p_visitor text, p_code_tag bytea) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION return_spent_credits(p_event text, p_visitor text, p_code_tag bytea) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
   PERFORM lock_credits(p_event, p_visitor);
   PERFORM move_credits(p_event, p_visitor, 'void', encode(p_code_tag, 'hex'), (

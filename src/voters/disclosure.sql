@@ -107,16 +107,18 @@ BEGIN
 END $$;
 
 -- The number of visibly approved voters with a weight, counted up to five.
-CREATE OR REPLACE FUNCTION holders_of(p_event text, p_weight bigint) RETURNS integer LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION holders_of(p_event text, p_weight bigint) RETURNS integer LANGUAGE plpgsql STABLE
+-- Called for each voter: a cached plan that looks up by the index of weights, which the ORDER BY selects.
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 BEGIN
   RETURN (SELECT count(*) FROM (
-    SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro = p_weight
-      AND v.status = 'approved' AND NOT v.approved_by_key AND v.deleted_at IS NULL LIMIT disclosed_together()) AS h);
+    SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro BETWEEN p_weight AND p_weight
+      AND v.status = 'approved' AND NOT v.approved_by_key AND v.deleted_at IS NULL ORDER BY v.weight_micro LIMIT disclosed_together()) AS h);
 END $$;
 
 -- Whether any weight belongs to fewer than five visibly approved voters: a weighted count could then expose their votes. If all weights
 -- are equal, no voter can be identified. Reads each weight once, by the index.
-CREATE OR REPLACE FUNCTION has_rare_weight(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION has_rare_weight(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   weight bigint;
   weights integer := 0;

@@ -12,10 +12,11 @@ import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { changeInPages } from './change-in-pages.ts';
 import { clearDeadline } from './registration-repository.ts';
+import { listTagged } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
 import { voterKeys } from './tables.ts';
 import type { Voter } from './voter.ts';
-import { isApprovedInRehearsal, type TaggedVoter, tagOfVoter } from './voter-tag.ts';
+import { isApprovedInRehearsal, isGenuine, type TaggedVoter, tagOfVoter } from './voter-tag.ts';
 
 const KEY_CHARACTERS = 16;
 
@@ -112,23 +113,26 @@ export async function noteBeforeRehearsal(tx: Transaction, eventId: string, vote
 
 /**
  * Approves a voter by a first key, unless a rehearsal began or ended since. Not done by a database function, because the row needs a tag.
- * @param read the event when the key was checked @param before the voter when the key was checked
+ * @param read the event when the key was checked @param judged the voter when the key was checked
  */
 export async function approveByKey(
   { db, secrets }: Pick<Deps, 'db' | 'secrets'>,
   read: VotingEvent,
-  before: TaggedVoter,
+  judged: TaggedVoter,
 ): Promise<void> {
-  const after = { ...before, status: 'approved' } as const;
   await inTransaction(db, async (tx) => {
     const event = await holdEvent(tx, read.id);
     if (event === undefined || event.rehearsalSince !== read.rehearsalSince) return;
     // The statement that checked the key read the event without checking its tag: other SQL could have changed the event for a moment.
     if (!isGenuineEvent(secrets, event) || event.voterApproval !== 'automatic') return;
+    // Again: an organizer may have changed the name since. A change that ends the keys has raised their generation.
+    const [before] = await listTagged(tx, event.id, sql`v.id = ${judged.id}`, 1);
+    if (before === undefined || !isGenuine(secrets, before) || before.keyGeneration !== judged.keyGeneration) return;
+    const after = { ...before, status: 'approved' } as const;
     if (event.rehearsalSince !== null) await noteBeforeRehearsal(tx, event.id, before.id);
     const { rowCount } = await tx.execute(sql`
       UPDATE voters v SET status = ${after.status}, approved_by_key = true, key_used = true, tag = ${tagOfVoter(secrets, after, event.rehearsalSince !== null)}
-      WHERE v.voting_event_id = ${event.id} AND v.id = ${before.id} AND v.tag = ${before.tag} AND v.status = ${before.status}
+      WHERE v.voting_event_id = ${event.id} AND v.id = ${before.id} AND v.tag = ${before.tag} AND v.status = ${judged.status}
         AND v.deleted_at IS NULL
         AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)`);
     if (rowCount === 1) await noteChanges(tx, secrets, event, [{ before, after }]);

@@ -119,7 +119,9 @@ export async function noteFailure(
   const tries = ((await findDelivery(tx, endpoint.id, delivery.id))?.tries ?? delivery.tries) + 1;
   const slow = outcome.error === 'timeout' || status === 429;
   const pauseMs = pauseAfter({ tries, slow, retryAfterMs: retryAfterMs(outcome, nowMs) }, Math.random());
-  const ended = tries >= MAX_TRIES || pauseMs === undefined;
+  // The old address of an endpoint that has another one by now: the message goes to that one at once.
+  const isMoved = endpoint.url !== delivery.url;
+  const ended = !isMoved && (tries >= MAX_TRIES || pauseMs === undefined);
   const redirected = status !== null && status >= 300 && status < 400;
   await noteFailedAttempt(
     tx,
@@ -132,8 +134,12 @@ export async function noteFailure(
       error: outcome.error ?? (redirected ? 'redirect' : null),
       responseBody: body,
     },
-    { status: ended ? 'failed' : 'pending', nextTryAt: pauseMs === undefined ? undefined : nowMs + pauseMs },
+    {
+      status: ended ? 'failed' : 'pending',
+      nextTryAt: isMoved ? nowMs : pauseMs === undefined ? undefined : nowMs + pauseMs,
+    },
   );
+  if (isMoved) return;
   const consecutiveFailures = endpoint.consecutiveFailures + 1;
   const failed = await updateEndpoint(tx, endpoint.id, { consecutiveFailures });
   const silent = nowMs - endpoint.lastSuccessAt >= SILENCE_TO_DISABLE_MS;

@@ -1,0 +1,151 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { finishEvent } from '#test/harness/elections.ts';
+import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
+
+const service = await useService({ worker: false });
+const account = await service.account();
+const VOTER = "'vtr_' || lpad(n::text, 8, '0')";
+
+/** Rows of an event by SQL, without tags. */
+async function fill(id: string, rows: number, on: TestService = service): Promise<void> {
+  const from = 'FROM generate_series(1, $2::integer) AS n';
+  const insert = (text: string): [string, unknown[]] => [`${text} ${from}`, [id, rows]];
+  await on.behindTheGuards(
+    insert(`INSERT INTO voters (voting_event_id, id, name, weight_micro, status, key_status, source, tag, before_rehearsal, created_at, updated_at)
+      SELECT $1, ${VOTER}, 'Voter', CASE WHEN n % 10 = 0 THEN n ELSE 0 END + 1000000, 'approved', 'sent', 'organizer', '',
+        '{"key_status":"sent","approved_by_key":false}', 1, 1`),
+    insert(`INSERT INTO participation (voting_event_id, participant) SELECT $1, ${VOTER}`),
+    insert(`INSERT INTO voter_keys (voting_event_id, voter_id, key_hash) SELECT $1, ${VOTER}, ''`),
+    insert(`INSERT INTO undisclosed_voters SELECT $1, ${VOTER}`),
+    insert(`INSERT INTO audit_entries (account_id, id, voting_event_id, action, resource, created_at)
+      SELECT 'acc', $1 || n, $1, 'voter.created', ${VOTER}, 1`),
+    insert(`INSERT INTO pending_ballots (voting_event_id, participant, participants, code_tag, entries, weight_micro, cast_at)
+      SELECT $1, ${VOTER}, '{}', sha256(n::text::bytea), '', 1, 1`),
+    insert(`INSERT INTO payment_attempts (voting_event_id, id, account_id, payment_business_id, purpose, status, provider, amount_minor, currency,
+        request, terms, expires_at, provider_payment_id, created_at, updated_at)
+      SELECT $1, $1 || lpad(n::text, 8, '0'), 'acc', 'biz', 'vote', 'fulfilled', 'provider_a', 5, 'usd', '{}', '{}', 1, $1 || n, 1, 1`),
+    insert(`INSERT INTO jobs (name, key, payload, account, last, run_at, max_attempts, created_at)
+      SELECT 'mail_notified_voter', $1 || n, '{}', 'acc', true, 1, 25, 1`),
+  );
+}
+
+/** A roll whose voters changed in a rehearsal. */
+const mark = (id: string, rows: number): Promise<void> =>
+  service.behindTheGuards([
+    `INSERT INTO voters (voting_event_id, id, name, weight_micro, status, key_status, source, tag, before_rehearsal, created_at, updated_at)
+     SELECT $1, ${VOTER}, 'Voter', 1000000, 'approved', 'sent', 'organizer', '', '{"key_status":"sent","approved_by_key":false}', 1, 1
+     FROM generate_series(1, $2::integer) AS n`,
+    [id, rows],
+  ]);
+
+const open = async (): Promise<string> => (await account.event({ type: 'election' })).id;
+const final = async (): Promise<string> => {
+  const id = await open();
+  await finishEvent(service, id);
+  return id;
+};
+const rehearsed = async (): Promise<string> => {
+  const { id } = await account.event({ type: 'election' }, undefined, false);
+  await service.behindTheGuards([
+    'UPDATE voting_events SET rehearsal_since = 1, rehearsal_number = 1 WHERE id = $1',
+    [id],
+  ]);
+  return id;
+};
+
+const STATEMENTS: readonly (readonly [what: string, make: () => Promise<string>, text: string])[] = [
+  ['a final result discloses who voted', final, 'SELECT count(*) FROM disclose_voters($1, 1000000, 5, NULL)'],
+  [
+    'an open election with weights discloses who voted',
+    open,
+    'SELECT count(*) FROM disclose_voters($1, 1000000, 5, NULL)',
+  ],
+  ['expired ballots are dropped', open, 'SELECT drop_expired_ballots($1, 1000)'],
+  ['payments of a deleted event go back', open, "SELECT give_event_back($1, '')"],
+  ['a rehearsal ends', rehearsed, 'SELECT end_rehearsal($1, 5000)'],
+];
+
+/** An event whose rows came after those of another one were analysed. */
+async function analysed(own: TestService, rows: number): Promise<{ readonly after: string }> {
+  for (const table of ['voters', 'participation', 'voter_keys', 'audit_entries'])
+    await own.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
+  const organizer = await own.account();
+  const [before, after] = [await organizer.event({ type: 'election' }), await organizer.event({ type: 'election' })];
+  // Only its rows are known: not those of what made the events.
+  await own.behindTheGuards(['DELETE FROM audit_entries']);
+  await fill(before.id, 40_000, own);
+  await own.query('ANALYZE');
+  await fill(after.id, rows, own);
+  return { after: after.id };
+}
+
+describe('statistics of other events', () => {
+  test('are kept of no table: the planner would expect one row of an event that came later', async () => {
+    const kept = await service.query(`SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+      WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attname = 'voting_event_id' AND a.attstattarget IS DISTINCT FROM 0
+        AND c.relname <> 'ballot_blocks'`);
+    expect(kept).toEqual([]);
+  });
+
+  test('do not keep a roll from being rewritten, its turnout from being summed and its dead voters from being removed', async () => {
+    await using own = await startTestService({ worker: false });
+    const { after } = await analysed(own, 12_000);
+    const { rows: plan } = await own.deps.db.$client.query(
+      `EXPLAIN (COSTS off) SELECT count(v.id) FROM participation p LEFT JOIN voters v ON v.voting_event_id = '${after}' AND v.id = p.participant
+       WHERE p.voting_event_id = '${after}'`,
+    );
+    expect(plan.map((row) => row['QUERY PLAN']).join('\n')).not.toContain('Join Filter');
+    const [{ last }] = (await own.query("SELECT scatter_voters($1, '', 2000) AS last", [after])) as [{ last: string }];
+    expect(last).toBe('vtr_00002000');
+  });
+
+  test('do not keep a rehearsal from ending', async () => {
+    await using own = await startTestService({ worker: false });
+    const { after } = await analysed(own, 12_000);
+    await own.behindTheGuards([
+      'UPDATE voting_events SET rehearsal_since = 1, rehearsal_number = 1, opened_at = NULL WHERE id = $1',
+      [after],
+    ]);
+    let calls = 0;
+    for (let done = false; !done; calls += 1)
+      [{ done }] = (await own.query('SELECT end_rehearsal($1, 5000) AS done', [after])) as [{ done: boolean }];
+    expect(calls).toBeGreaterThan(5);
+  });
+});
+
+describe('no plan that is kept since the tables were small slows down a statement', async () => {
+  const [client, rows] = [await service.deps.db.$client.connect(), new Map<string, string>()];
+  afterAll(() => client.release(true));
+  /** What it does is undone. */
+  const run = async (text: string, id: string | undefined): Promise<void> => {
+    await client.query('BEGIN');
+    try {
+      await client.query(text, [id]);
+    } finally {
+      await client.query('ROLLBACK');
+    }
+  };
+  for (const { relname } of await service.query(
+    `SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
+  ))
+    await service.query(`ALTER TABLE "${relname}" SET (autovacuum_enabled = off)`);
+  const small = await Promise.all(STATEMENTS.map(([, make]) => make()));
+  for (const id of small) await fill(id, 2);
+  await service.query('VACUUM');
+  // From the sixth call on, PostgreSQL keeps the plans of a function.
+  for (const [at, [, , text]] of STATEMENTS.entries())
+    for (let call = 0; call < 7; call += 1) await run(text, small[at]);
+  for (const [what, make] of STATEMENTS) {
+    const id = await make();
+    rows.set(what, id);
+    // Of a rehearsal only voters who were mailed a key: the step that restores them is the first to change anything.
+    if (make === rehearsed) await mark(id, 120_000);
+    else await fill(id, 9_000);
+  }
+
+  test.for(STATEMENTS)('%s', async ([what, , text]) => {
+    const { rows: limit } = await client.query('SHOW statement_timeout');
+    expect(limit).toEqual([{ statement_timeout: '3s' }]);
+    await run(text, rows.get(what));
+  });
+});
