@@ -63,7 +63,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 593,
   mail: 618,
   accounts: 937,
-  webhooks: 2428,
+  webhooks: 2436,
   'voting-events': 5101,
   'ballot-definition': 3839,
   voters: 5432,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4081,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_984;
+const LINES_OF_ALL = 64_992;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

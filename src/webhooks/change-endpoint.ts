@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { eq, sql } from 'drizzle-orm';
 import { recordChange } from '#src/accounts/changes.ts';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
@@ -81,15 +82,22 @@ export async function changeEndpoint(
   const nowMs = deps.clock.now();
   const switchOn = status === 'active' && before.status === 'disabled';
   const switchOff = status === 'disabled' && before.status === 'active';
-  const sent = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+  const changed = Object.fromEntries(
+    Object.entries(body).filter(
+      ([name, value]) => value !== undefined && !isDeepStrictEqual(value, Reflect.get(before, name)),
+    ),
+  );
+  if (Object.keys(changed).length === 0 && !switchOn && !switchOff) return before;
   const after = await updateEndpoint(tx, id, {
-    ...sent,
+    ...changed,
     ...(switchOn ? { status: 'active', disabledReason: null, consecutiveFailures: 0, lastSuccessAt: nowMs } : {}),
     ...(switchOff ? { status: 'disabled', disabledReason: 'manual' } : {}),
     updatedAt: nowMs,
   });
   await beginAnnouncements(tx, after, before);
-  await record(tx, deps, caller, after, 'updated', { fields: Object.keys({ ...sent, ...(status && { status }) }) });
+  await record(tx, deps, caller, after, 'updated', {
+    fields: [...Object.keys(changed), ...(switchOn || switchOff ? ['status'] : [])],
+  });
   if (switchOff) await publish(tx, deps, after, 'webhook_endpoint.disabled', [viewEndpoint(after)]);
   return after;
 }

@@ -240,13 +240,13 @@ describe('a message', () => {
   });
 
   test('is sent again as it is asked for while its last attempt fails', async () => {
-    const { account, id, path } = await listen();
+    const { account, id, path, receiver } = await listen();
     await service.query(
       `INSERT INTO webhook_deliveries (id, endpoint_id, message_id, event_type, body, status, tries, next_try_at, created_at)
        VALUES ('whd_c', $1, 'msg_c', 'voting_event.created', '{}', 'pending', 9, 9999999999999, 0)`,
       [id],
     );
-    const nothing = { url: '', secret: '', earlierSecrets: [], endpointVersion: 0, body: '{}' };
+    const nothing = { url: receiver.url, secret: '', earlierSecrets: [], endpointVersion: 0, body: '{}' };
     const begun = { ...nothing, id: 'whd_c', endpointId: id, messageId: 'msg_c', tries: 9 } as unknown as DueDelivery;
     demand(await account.post(`${path}/deliveries/whd_c/retry`), 202);
     await service.query("UPDATE webhook_deliveries SET next_try_at = 9999999999999 WHERE id = 'whd_c'");
@@ -380,6 +380,17 @@ describe('a receiver', () => {
     const delivery = await eventually(async () => (await deliveries(account, id, '?status=delivered'))[0]);
     expect(delivery.attempts[0].responseBody).toHaveLength(2_048);
   });
+});
+
+test('a change of an endpoint that changes nothing stands nowhere: a repeat whose answer was lost is such a change', async () => {
+  const { account, id, path, receiver } = await listen();
+  const body = { url: receiver.url, description: 'Ours', status: 'active' };
+  const [first, again] = [await account.change(path, body), await account.change(path, body)];
+  expect(again).toEqual(first);
+  const rows = await service.query("SELECT after FROM audit_entries WHERE resource = $1 AND action LIKE '%updated'", [
+    id,
+  ]);
+  expect(rows.map(({ after }) => after)).toEqual([{ fields: ['description'] }]);
 });
 
 test('no endpoint is left of an event that is deleted while it is made', async () => {
