@@ -982,7 +982,7 @@ DECLARE
   of_event regclass;
 BEGIN
   FOR of_event IN SELECT a.attrelid FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-    WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND a.attname = 'voting_event_id' AND a.attnotnull
+    WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND a.attname = 'voting_event_id'
     -- A table of few and large rows, which no statement joins.
     AND c.relname <> 'ballot_blocks'
   LOOP

@@ -64,12 +64,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 937,
   webhooks: 2436,
-  'voting-events': 5101,
+  'voting-events': 5105,
   'ballot-definition': 3839,
   voters: 5432,
   payments: 4061,
   credits: 697,
-  ballots: 3145,
+  ballots: 3149,
   'ballot-log': 4655,
   'service-log': 648,
   tally: 2554,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4081,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_992;
+const LINES_OF_ALL = 65_000;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

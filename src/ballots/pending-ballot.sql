@@ -32,14 +32,18 @@ BEGIN
 END $$;
 
 -- Drops the unpaid pending ballots of an event in which voting now has a price. Call with the event locked, so that no ballot is cast
--- or confirmed meanwhile.
-CREATE OR REPLACE FUNCTION drop_unpaid_ballots(p_event text) RETURNS void LANGUAGE plpgsql
+-- or confirmed meanwhile. Drops up to p_limit that hold credits, which takes long for each; returns whether none is left.
+CREATE OR REPLACE FUNCTION drop_unpaid_ballots(p_event text, p_limit integer) RETURNS boolean LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+  dropped integer;
 BEGIN
-  PERFORM drop_pending_ballot(p_event, b.code_tag) FROM (
+  SELECT count(*) FILTER (WHERE drop_pending_ballot(p_event, b.code_tag)) INTO dropped FROM (
     SELECT p.code_tag FROM pending_ballots p
-    WHERE p.voting_event_id = p_event AND p.payment_attempt_id IS NULL AND p.credits IS NOT NULL ORDER BY lower(p.visitor_id)) AS b;
+    WHERE p.voting_event_id = p_event AND p.payment_attempt_id IS NULL AND p.credits IS NOT NULL ORDER BY lower(p.visitor_id) LIMIT p_limit) AS b;
+  IF dropped = p_limit THEN RETURN false; END IF;
   DELETE FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.payment_attempt_id IS NULL;
+  RETURN true;
 END $$;
 
 -- Drops up to p_limit ballots of an event that can no longer be confirmed: a day old, or past the grace period after the close. Callers
