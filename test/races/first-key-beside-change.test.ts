@@ -14,7 +14,11 @@ test('a first key approves its registrant, also when the organizer corrects the 
   const { id } = demand(await account.page(event, 'register/voter', { name: 'Reg', email }), 201);
   const voterKey = await giveVoterKey(service, event.id, id);
   const waiting = async (): Promise<number> =>
-    (await service.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")).length;
+    (
+      await service.query(
+        "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+      )
+    ).length;
   const client = await service.deps.db.$client.connect();
   try {
     // Both wait for the event: the check has judged the key, and the change comes before its approval is stored.
