@@ -974,18 +974,3 @@ ALTER TABLE ballot_queue SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum
 ALTER TABLE participation SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
 ALTER TABLE undisclosed_voters SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
 ALTER TABLE idempotency_keys SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
-
--- Statistics of this column may be of a time when one event had nearly all rows. The planner then expects one row of any other event, and
--- reads a whole roll for each voter. Without them it expects a two-hundredth of the table.
-DO $$
-DECLARE
-  of_event regclass;
-BEGIN
-  FOR of_event IN SELECT a.attrelid FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-    WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND a.attname = 'voting_event_id'
-    -- A table of few and large rows, which no statement joins.
-    AND c.relname <> 'ballot_blocks'
-  LOOP
-    EXECUTE format('ALTER TABLE %s ALTER voting_event_id SET STATISTICS 0', of_event);
-  END LOOP;
-END $$;

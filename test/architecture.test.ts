@@ -64,9 +64,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 937,
   webhooks: 2436,
-  'voting-events': 5105,
+  'voting-events': 5106,
   'ballot-definition': 3839,
-  voters: 5432,
+  voters: 5434,
   payments: 4061,
   credits: 697,
   ballots: 3149,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4081,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_000;
+const LINES_OF_ALL = 65_003;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

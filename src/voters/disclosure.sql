@@ -17,9 +17,11 @@ END $$;
 -- (`before`); at the final result, whether a further step is due (`more`). While more than p_most ballots are queued, it does and returns
 -- nothing. Nor does it while the event's key is still p_key and there are fewer than p_least ballots: the caller has shown p_least already,
 -- so this state is older than one it has seen.
--- Custom plans: one that is kept from a small roll reads a large one for each voter.
+-- Custom plans, which take the indexes that an ORDER BY selects: one that is kept from a small roll, or made by statistics of a time when
+-- another event had all voters, reads a large one for each voter.
 CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer, p_least bigint, p_key text)
-RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
+RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
   whole boolean;
   queued bigint;

@@ -55,9 +55,10 @@ BEGIN
     ('notifications', 'r.rehearsal'),
     ('notified_voters', 'starts_with(r.kind, ''rehearsal '')'),
     -- Audit entries about voters, candidates and payments that are deleted below.
-    ('audit_entries', 'r.resource IN (SELECT v.id FROM voters v WHERE v.voting_event_id = $1 AND v.before_rehearsal ? ''new''
+    -- IS TRUE keeps the subquery from becoming a join, which may run it again for each entry.
+    ('audit_entries', '(r.resource IN (SELECT v.id FROM voters v WHERE v.voting_event_id = $1 AND v.before_rehearsal ? ''new''
       UNION ALL SELECT c.id FROM candidates c WHERE c.voting_event_id = $1 AND c.rehearsal
-      UNION ALL SELECT a.id FROM payment_attempts a WHERE a.voting_event_id = $1 AND a.rehearsal)'),
+      UNION ALL SELECT a.id FROM payment_attempts a WHERE a.voting_event_id = $1 AND a.rehearsal)) IS TRUE'),
     ('candidates', 'r.rehearsal'), ('payment_attempts', 'r.rehearsal')
   ) AS s (rows_of, condition) LOOP
     EXECUTE format('DELETE FROM %1$I WHERE voting_event_id = $1 AND ctid = ANY (ARRAY(
