@@ -1,8 +1,8 @@
-import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { FREE_TRIES } from '#src/voters/public-routes.ts';
 import { demand } from '#test/harness/answers.ts';
 import { createTestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 // Without jobs, whose transactions would be counted too.
@@ -16,16 +16,13 @@ const joined = await createTestEvent(service, busy, election);
 /** How many transactions were open at once at most, from now on. */
 function watchTransactions() {
   let [open, most] = [0, 0];
-  const query = pg.Client.prototype.query;
-  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...words: never[]) {
-    const [first] = words as unknown[];
-    const text = String(typeof first === 'object' && first !== null ? Reflect.get(first, 'text') : first).toLowerCase();
-    if (text.startsWith('begin')) open += 1;
-    if (text.startsWith('commit') || text.startsWith('rollback')) open -= 1;
+  const end = interceptStatements((text, send) => {
+    if (/^begin/i.test(text)) open += 1;
+    if (/^(commit|rollback)/i.test(text)) open -= 1;
     most = Math.max(most, open);
-    return Reflect.apply(query, this, words);
-  } as typeof query);
-  return { most: () => most, end: () => spy.mockRestore() };
+    return send();
+  });
+  return { most: () => most, end };
 }
 
 /** Sends requests of one account while visitors of another vote. @returns transactions that were open at once at most, and the answers */

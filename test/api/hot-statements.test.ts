@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import pg, { type Pool } from 'pg';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { findUnaccounted } from '#src/ballot-log/check-repository.ts';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { type CastRequest, castBallots, confirmBallots } from '#src/ballots/repository.ts';
@@ -13,6 +13,7 @@ import { findAccess } from '#src/voting-events/access.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import { FullElection, keepUntended, ReadingMeter, type Work } from '#test/harness/full-election.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
 
@@ -304,17 +305,14 @@ describe('trips to the database', () => {
   /** The statements that this service sends while something is done, but for what it does in the background. */
   async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
     const seen: string[] = [];
-    const { query } = pg.Client.prototype;
-    pg.Client.prototype.query = function (this: pg.Client, ...sent: unknown[]) {
-      const [statement] = sent as [string | { readonly text: string }];
-      const text = typeof statement === 'string' ? statement : statement.text;
+    const restore = interceptStatements((text, send) => {
       if (!/rate_limits|LISTEN/i.test(text)) seen.push(text);
-      return Reflect.apply(query, this, sent);
-    } as typeof query;
+      return send();
+    });
     try {
       await work();
     } finally {
-      pg.Client.prototype.query = query;
+      restore();
     }
     return seen;
   }
@@ -366,22 +364,21 @@ describe('trips to the database', () => {
 
 test('ballots are held against their voters in steps of ten thousand rows, however many there are', async () => {
   const heads: Record<string, number[]> = { participation: [], ballot_blocks: [], ballot_queue: [] };
-  const query = pg.Client.prototype.query;
-  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...words: never[]) {
-    const answer: unknown = Reflect.apply(query, this, words);
-    const text = String(Reflect.get(Object(words[0]), 'text') ?? words[0]);
+  const restore = interceptStatements((text, send) => {
+    const answer = send();
     const [table = ''] = /participation|ballot_blocks|ballot_queue/.exec(text) ?? [];
     if (answer instanceof Promise && table !== '')
       void answer.then(({ rows }) => heads[table]?.push(Number(rows[0]?.heads ?? Number.NaN)));
     return answer;
-  } as typeof query);
+  });
+  onTestFinished(restore);
   await service.query(
     `INSERT INTO ballot_logs (voting_event_id, size, ballots, confirmed, note, frontier, config_hash, config_seq, paper_version, roll_seq, lot_seed)
      VALUES ($1, 0, 0, 0, '', '', '', 0, 0, 0, '') ON CONFLICT DO NOTHING`,
     [full.event.id],
   );
   const found = await findUnaccounted(service.deps.db, full.event.id);
-  spy.mockRestore();
+  restore();
   // Its box was filled beside its log.
   expect(found).toBe('a ballot stands behind the end of the log');
   const sum = (all: readonly number[] = []): number => all.reduce((one, other) => one + other, 0);

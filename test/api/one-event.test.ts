@@ -6,6 +6,7 @@ import { SCHEMA } from '#src/database/schema-number.ts';
 import type { IdPrefix, Ids } from '#src/platform/ids.ts';
 import { recurringJobs } from '#src/work.ts';
 import { createEmptyDatabase, withClient } from '#test/harness/empty-database.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { usePaidService } from '#test/harness/payments.ts';
 import { LEFT_OUT, listExamples, sendExample } from '#test/harness/send-examples.ts';
 import type { TestDatabase } from '#test/harness/test-database.ts';
@@ -136,17 +137,14 @@ const GO_THROUGH_ALL: Readonly<Record<string, string>> = {
 const database = await createPartitionedDatabase();
 afterAll(() => database.drop());
 const clients = new Set<pg.Client>();
-const { query } = pg.Client.prototype;
-pg.Client.prototype.query = function (this: pg.Client, ...sent: unknown[]) {
-  if (!clients.has(this)) {
-    clients.add(this);
-    this.once('end', () => clients.delete(this));
+const restore = interceptStatements((_text, send, client) => {
+  if (!clients.has(client)) {
+    clients.add(client);
+    client.once('end', () => clients.delete(client));
   }
-  return Reflect.apply(query, this, sent);
-} as typeof query;
-afterAll(() => {
-  pg.Client.prototype.query = query;
+  return send();
 });
+afterAll(restore);
 const { service } = await usePaidService({ databaseUrl: database.url });
 const examples = await listExamples(service);
 const ofOneEvent = examples.filter(({ name, route }) => !LEFT_OUT.has(name) && route.path.includes(':idOrCode'));

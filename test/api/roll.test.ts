@@ -7,6 +7,7 @@ import { importPart } from '#src/voters/import-roll.ts';
 import { ownerOf } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
+import { countWaiting } from '#test/harness/count-waiting.ts';
 import { PLURALITY, type TestEvent } from '#test/harness/elections.ts';
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
@@ -105,17 +106,11 @@ describe('an import of rows', () => {
       const group = await account.of(event).make('/groups', { name: 'South' });
       const isGone = async (): Promise<boolean> =>
         (await service.query('SELECT id FROM groups WHERE id = $1', [group.id])).length === 0;
-      const isHeldUp = async (): Promise<boolean> =>
-        (
-          await service.query(
-            `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-          )
-        ).length > 0;
       let deletion: Promise<TestAnswer> | undefined;
       using beforeRows = vi.spyOn(service.deps.ballotKeys, 'requirePlaces');
       beforeRows.mockImplementationOnce(async () => {
         deletion = account.of(event).delete(`/groups/${group.id}`);
-        await untilTrue(async () => (await isHeldUp()) || (await isGone()));
+        await untilTrue(async () => (await countWaiting(service)) > 0 || (await isGone()));
       });
       const rows = people(3).map((row) => ({ ...row, groupId: group.id }));
       expect(demand(await send(event, { mode, voters: rows }), 200)).toMatchObject({ accepted: 3, rejectedCount: 0 });

@@ -7,7 +7,7 @@ import { untilTrue, useService } from '#test/harness/test-service.ts';
 const service = await useService({ worker: false });
 const { deps, query } = service;
 
-/** All that is due is done. @param names of jobs that nobody takes yet */
+/** Runs every job that is due. @param names of the jobs that it leaves waiting */
 async function work(names: readonly string[] = []): Promise<void> {
   const jobs = allJobs(deps).filter(({ name }) => !names.includes(name));
   const runner = await runJobs(deps.jobDatabases.deletions, deps.log, jobs, []);

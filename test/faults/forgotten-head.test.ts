@@ -1,35 +1,32 @@
-import pg from 'pg';
-import { afterAll, expect, test } from 'vitest';
+import type pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { sealDeps } from '#src/work.ts';
 import { votesFor } from '#test/harness/elections.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService({ worker: false });
 const account = await service.account();
-const { query } = pg.Client.prototype;
-afterAll(() => {
-  pg.Client.prototype.query = query;
-});
 
 /** From now on, the next transaction that signs a head commits, and its connection is lost before the answer to COMMIT. */
 function loseNextCommit(): void {
   let signing: pg.Client | undefined;
-  pg.Client.prototype.query = function (this: pg.Client, ...sent: unknown[]) {
-    const text = String(Reflect.get(Object(sent[0]), 'text') ?? sent[0]);
-    if (/insert into "?log_checkpoints/i.test(text)) signing = this;
-    const answer = Reflect.apply(query, this, sent);
-    if (signing !== this || !/^commit/i.test(text)) return answer;
-    pg.Client.prototype.query = query;
+  const restore = interceptStatements((text, send, client) => {
+    if (/insert into "?log_checkpoints/i.test(text)) signing = client;
+    const answer = send();
+    if (signing !== client || !/^commit/i.test(text)) return answer;
+    restore();
     return Promise.resolve(answer).then(() => {
-      Reflect.get(this, 'connection').stream.destroy();
+      Reflect.get(client, 'connection').stream.destroy();
       throw new Error('Connection terminated unexpectedly');
     });
-  } as typeof query;
+  });
+  onTestFinished(restore);
 }
 
-// Else a state from before this head could be restored, and another head of its size signed, and nobody would notice.
+// Without it, nobody would notice that the database was restored from before this head: the service would sign a second head of its size.
 test.each([false, true])(
   'a head is remembered outside of the database within a minute of its signature (answer to COMMIT lost: %s)',
   async (isLost) => {

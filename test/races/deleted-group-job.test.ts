@@ -1,27 +1,23 @@
-import pg from 'pg';
-import { afterAll, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { leaveDeletedGroups } from '#src/voters/change-in-pages.ts';
 import { demand, PLURALITY, votesFor } from '#test/harness/elections.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 // Without jobs: that of the deleted group runs here, and is held where another process would come between.
 const service = await useService({ worker: false });
 const account = await service.account();
-const { query } = pg.Client.prototype;
-afterAll(() => {
-  pg.Client.prototype.query = query;
-});
 
 /** Calls `meanwhile` before the first statement that matches, and lets the statement wait for it for a while: it may wait for a lock. */
 function holdBefore(statement: RegExp, meanwhile: () => Promise<unknown>): void {
-  pg.Client.prototype.query = function (this: pg.Client, ...sent: unknown[]) {
-    if (!statement.test(String(Reflect.get(Object(sent[0]), 'text') ?? sent[0])))
-      return Reflect.apply(query, this, sent);
-    pg.Client.prototype.query = query;
+  const restore = interceptStatements((text, send) => {
+    if (!statement.test(text)) return send();
+    restore();
     const waited = new Promise((resolve) => setTimeout(resolve, 500));
-    return Promise.race([meanwhile(), waited]).then(() => Reflect.apply(query, this, sent));
-  } as typeof query;
+    return Promise.race([meanwhile(), waited]).then(send);
+  });
+  onTestFinished(restore);
 }
 
 test.each([/UPDATE voters v? ?SET group_id = NULL/, /FROM groups|from "groups"/])(

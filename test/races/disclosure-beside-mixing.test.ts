@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { countWaiting } from '#test/harness/count-waiting.ts';
 import { demand, PLURALITY, votesFor } from '#test/harness/elections.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -28,9 +29,7 @@ test.each([false, true])(
       // What `mixRolls` runs while the event is open.
       if (mixes) await client.query('SELECT scatter_voters($1, $2, 250)', [event.id, '']);
       const step = counting.disclosure.step(event.id);
-      const waiting =
-        "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%disclose_voters%' AND pid <> pg_backend_pid()";
-      if (mixes) await untilTrue(async () => (await service.query(waiting)).length > 0);
+      if (mixes) await untilTrue(async () => (await countWaiting(service, '%disclose_voters%')) > 0);
       await client.query('COMMIT');
       await step;
     } finally {
@@ -40,7 +39,7 @@ test.each([false, true])(
     const voters = await of.show('/voters');
     const shown = voters.map(({ hasVoted, status }: { hasVoted: boolean; status: string }) => [hasVoted, status]);
     expect(shown).toEqual(Array.from({ length: 5 }, () => [true, 'approved']));
-    // Who is shown to be approved gets a letter, and is told of by a webhook.
+    // Each of these voters gets a letter, and a webhook reports the approval.
     expect(demand(await of.post('/voters/letters', { audience: 'all' }), 202).total).toBe(5);
     const told = "SELECT 1 FROM jobs WHERE name = 'announce_approved_voters' AND payload ->> 'eventId' = $1";
     expect(await service.query(told, [event.id])).toHaveLength(1);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { countWaiting } from '#test/harness/count-waiting.ts';
 import { demand, PLURALITY } from '#test/harness/elections.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -13,21 +14,15 @@ test('a first key approves its registrant, also when the organizer corrects the 
   const email = 'reg@club.example';
   const { id } = demand(await account.page(event, 'register/voter', { name: 'Reg', email }), 201);
   const voterKey = await giveVoterKey(service, event.id, id);
-  const waiting = async (): Promise<number> =>
-    (
-      await service.query(
-        "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
-      )
-    ).length;
   const client = await service.deps.db.$client.connect();
   try {
     // Both wait for the event: the check has judged the key, and the change comes before its approval is stored.
     await client.query('BEGIN');
     await client.query('SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE', [event.id]);
     const check = account.page(event, 'voter/check', { email, voterKey });
-    await untilTrue(async () => (await waiting()) === 1);
+    await untilTrue(async () => (await countWaiting(service)) === 1);
     const change = of.patch(`/voters/${id}`, { name: 'Regina' });
-    await untilTrue(async () => (await waiting()) === 2);
+    await untilTrue(async () => (await countWaiting(service)) === 2);
     await client.query('COMMIT');
     demand(await change, 200);
     expect(demand(await check, 200)).toEqual({ eligible: true });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { listNotifiedVotersJob, mailNotifiedVoterJob } from '#src/voters/notify-voters.ts';
+import { countWaiting } from '#test/harness/count-waiting.ts';
 import { demand, PLURALITY } from '#test/harness/elections.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
 
@@ -7,14 +8,6 @@ import { untilTrue, useService } from '#test/harness/test-service.ts';
 const service = await useService({ worker: false });
 const account = await service.account();
 const FIRST = { id: '1', attempt: 1, last: false };
-
-/** How many sessions wait for a lock. */
-const countWaiting = async (): Promise<number> =>
-  (
-    await service.query(
-      "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database() AND pid <> pg_backend_pid()",
-    )
-  ).length;
 
 test.each(['draft', 'open'])(
   'the mails of a rehearsal end with it, also those that are being listed (%s)',
@@ -38,9 +31,9 @@ test.each(['draft', 'open'])(
         "INSERT INTO notified_voters (voting_event_id, voter_id, kind, notified_at) VALUES ($1, $2, 'rehearsal key', 1)";
       await client.query(claim, [event.id, voterId]);
       const listed = listNotifiedVotersJob(service.deps.db).work(order, FIRST);
-      await untilTrue(async () => (await countWaiting()) === 1);
+      await untilTrue(async () => (await countWaiting(service)) === 1);
       ended = of.change('', { status });
-      await untilTrue(async () => (await countWaiting()) === 2);
+      await untilTrue(async () => (await countWaiting(service)) === 2);
       await client.query('ROLLBACK');
       await listed;
     } finally {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { countWaiting } from '#test/harness/count-waiting.ts';
 import { demand, visitor } from '#test/harness/elections.ts';
 import { createPaidEvent, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
@@ -6,16 +7,7 @@ import { untilTrue } from '#test/harness/test-service.ts';
 // Without jobs: the end of a rehearsal comes between the two transactions of a first call.
 const { service } = await usePaidService({ worker: false });
 
-const waits = (of: string) =>
-  untilTrue(
-    async () =>
-      (
-        await service.query(
-          "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ILIKE $1 AND pid <> pg_backend_pid()",
-          [of],
-        )
-      ).length > 0,
-  );
+const waits = (statement: string) => untilTrue(async () => (await countWaiting(service, statement)) > 0);
 
 test('no payment of a rehearsal, which takes no money, buys a vote of the real poll', async () => {
   const plan = { votingMethod: 'quadratic', candidates: ['Ada', 'Bea'], settings: { quadraticBaseCreditBudget: 10 } };
