@@ -55,14 +55,14 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2069,
   'payment-providers': 2013,
-  database: 2259,
+  database: 2267,
   'embedded-postgres': 850,
   http: 4149,
   server: 1013,
   reference: 2767,
-  jobs: 593,
+  jobs: 603,
   mail: 618,
-  accounts: 937,
+  accounts: 931,
   webhooks: 2436,
   'voting-events': 5106,
   'ballot-definition': 3839,
@@ -70,17 +70,17 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 4061,
   credits: 697,
   ballots: 3149,
-  'ballot-log': 4655,
+  'ballot-log': 4652,
   'service-log': 648,
   tally: 2554,
   results: 6308,
-  letters: 1013,
+  letters: 1010,
   console: 1142,
   demo: 435,
   commands: 4081,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_003;
+const LINES_OF_ALL = 65_009;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

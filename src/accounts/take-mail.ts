@@ -1,8 +1,8 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { type Database, isTrue } from '#src/database/client.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import type { Deps } from '#src/deps.ts';
-import { GivenUp, type JobRun, PutOff } from '#src/jobs/queue.ts';
+import { GivenUp, isOfRun, type JobRun, PutOff } from '#src/jobs/queue.ts';
 import { DAY_MS, HOUR_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -61,12 +61,6 @@ function quotasOf(
   ];
 }
 
-/** The row of a job in the queue, from the ID of its run. */
-function rowOf({ id }: Pick<JobRun, 'id'>): SQL {
-  const [row, createdAt] = id.split('/');
-  return createdAt === undefined ? sql`false` : sql`j.id = ${row}::bigint AND j.created_at = ${createdAt}::bigint`;
-}
-
 /**
  * Counts a mail against all its limits, or against none where one is exhausted. The counts stay if the mail is not sent.
  * @param run the job that sends it, whose row says in the same statement that it was counted
@@ -100,7 +94,7 @@ export async function takeMail(
             OR q.mails < (SELECT a.most FROM asked a WHERE a.name = q.name AND a.window_ms = q.window_ms)
         RETURNING 1
       ), marked AS (
-        UPDATE jobs j SET counted = true WHERE ${run === undefined ? sql`false` : rowOf(run)}
+        UPDATE jobs j SET counted = true WHERE ${run === undefined ? sql`false` : isOfRun(run)}
           AND (SELECT count(*) FROM taken) = ${quotas.length}::bigint
       )
       SELECT (SELECT count(*) FROM taken) AS taken, e.until, e.is_of_plan FROM (VALUES (1)) AS one LEFT JOIN exhausted e ON true`);
@@ -146,7 +140,7 @@ export async function findMailLimit(
   to: string,
 ): Promise<MailLimit | undefined> {
   // The process of an earlier attempt may have died before it counted.
-  if (run.attempt > 1 && (await isTrue(db, sql`SELECT j.counted FROM jobs j WHERE ${rowOf(run)}`))) return undefined;
+  if (run.attempt > 1 && (await isTrue(db, sql`SELECT j.counted FROM jobs j WHERE ${isOfRun(run)}`))) return undefined;
   const rehearsal = event.rehearsalSince === null ? null : event.rehearsalNumber;
   return takeMail(db, secrets, { to, accountId: event.accountId, votingEventId: event.id, rehearsal }, run);
 }

@@ -131,14 +131,11 @@ export async function dropSetBack(deps: DropDeps, eventId: string) {
     const secrets = await deps.ballotKeys.find(event);
     const rows = await readQueue(tx, eventId, '', PAGE, 'set back');
     const { forged } = await judgeQueued(tx, secrets, event, rows);
-    await tx.execute(sql`
-      DELETE FROM ballot_queue WHERE voting_event_id = ${eventId} AND id = ANY (${sql.param(forged.map(({ id }) => id))}::text[])`);
-    await noteDropped(
-      tx,
-      deps.secrets,
-      eventId,
-      forged.map(({ id }) => id),
+    const gone = forged.map(({ id }) => id);
+    await tx.execute(
+      sql`DELETE FROM ballot_queue WHERE voting_event_id = ${eventId} AND id = ANY (${sql.param(gone)}::text[])`,
     );
+    await noteDropped(tx, deps.secrets, eventId, gone);
     await tx.execute(sql`
       UPDATE ballot_queue SET set_back = false
       WHERE voting_event_id = ${eventId} AND id = ANY (${sql.param(rows.map(({ id }) => id))}::text[])`);

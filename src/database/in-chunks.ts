@@ -12,10 +12,14 @@ export const CHUNK_ROWS = 1_000;
  * @param clean removes up to `maxRows` rows, and returns how many it removed
  * @returns whether rows may be left
  */
-export async function inChunks(clean: (maxRows: number) => Promise<number>, maxMs: number): Promise<boolean> {
+export async function inChunks(
+  clean: (maxRows: number) => Promise<number>,
+  maxMs: number,
+  maxRows = CHUNK_ROWS,
+): Promise<boolean> {
   const until = monotonicMs() + maxMs;
   for (;;) {
-    if ((await clean(CHUNK_ROWS)) < CHUNK_ROWS) return false;
+    if ((await clean(maxRows)) < maxRows) return false;
     if (monotonicMs() > until) return true;
     await setImmediate();
   }
@@ -24,13 +28,17 @@ export async function inChunks(clean: (maxRows: number) => Promise<number>, maxM
 /** Time limit of one run of a clean-up; the next scheduled run goes on. */
 const CLEAN_UP_MS = 40_000;
 
-/** Deletes the rows of a table that meet a condition, in chunks. Concurrent runs skip each other's rows. */
-export async function deleteInChunks(db: Database, name: string, condition: SQL): Promise<void> {
+/**
+ * Deletes the rows of a table that meet a condition, in chunks. Concurrent runs skip each other's rows.
+ * @param chunk rows per statement: fewer where rows are large
+ */
+export async function deleteInChunks(db: Database, name: string, condition: SQL, chunk = CHUNK_ROWS): Promise<void> {
   const table = sql.identifier(name);
-  await inChunks(async (maxRows) => {
+  const clean = async (maxRows: number): Promise<number> => {
     const { rowCount } = await db.execute(sql`
       DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${maxRows} FOR UPDATE SKIP LOCKED))`);
     return rowCount ?? 0;
-  }, CLEAN_UP_MS);
+  };
+  await inChunks(clean, CLEAN_UP_MS, chunk);
 }

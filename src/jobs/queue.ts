@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import type { Executor } from '#src/database/client.ts';
 import { asker } from '#src/platform/turns.ts';
@@ -13,6 +13,16 @@ export interface JobRun {
   /** 1 for the first attempt. */
   readonly attempt: number;
   readonly last: boolean;
+}
+
+/** The ID of a job's runs. With the time, because a restored database gives numbers of rows again. */
+export const runIdOf = (job: { readonly id: string; readonly created_at: string }): string =>
+  `${job.id}/${job.created_at}`;
+
+/** Whether a row `j` of `jobs` is that of a run; never for a run that is not of the queue. */
+export function isOfRun({ id }: Pick<JobRun, 'id'>): SQL {
+  const [row, createdAt] = id.split('/');
+  return createdAt === undefined ? sql`false` : sql`j.id = ${row}::bigint AND j.created_at = ${createdAt}::bigint`;
 }
 
 /** A kind of job. Payloads are stored in plaintext, and must contain no secret. */

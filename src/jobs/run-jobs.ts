@@ -6,7 +6,7 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { asker } from '#src/platform/turns.ts';
 import { orLate, within } from '#src/platform/within.ts';
-import { type AnyJob, GivenUp, type JobGroup, type JobRun, PutOff, type RecurringJob } from './queue.ts';
+import { type AnyJob, GivenUp, type JobGroup, type JobRun, PutOff, type RecurringJob, runIdOf } from './queue.ts';
 
 /** How many jobs of a group run at a time. */
 export const JOB_PLACES: Readonly<Record<JobGroup, number>> = { mails: 6, deletions: 2, payments: 3, other: 4 };
@@ -236,7 +236,7 @@ export class JobRunner {
     const task = this.#tasks.get(job.name);
     if (task === undefined) throw new Error(`a job ${job.name} was taken that was not asked for`);
     const { id, account, attempts: attempt, max_attempts: most } = job;
-    const run = { id: `${id}/${job.created_at}`, attempt, last: attempt >= most };
+    const run = { id: runIdOf(job), attempt, last: attempt >= most };
     // If another runner took this runner for dead and released the job, the new claim waits for the work that still runs here.
     const before = [...this.#underWay].find((one) => one.id === id)?.work;
     const begin = (): Promise<void> => task.work(job.payload, run);

@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Database, type Executor, firstOf, type Transaction } from '#src/database/client.ts';
+import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { taggedRows } from '#src/database/tagged-rows.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -216,11 +217,7 @@ const PARTS_TOGETHER = 100;
 
 /** Deletes files that were not downloaded in time, of all events. */
 export async function dropOldLetters(db: Database): Promise<void> {
-  for (let deleted = PARTS_TOGETHER; deleted === PARTS_TOGETHER; ) {
-    const { rowCount } = await db.execute(sql`
-      DELETE FROM letter_parts WHERE ctid = ANY (ARRAY(
-        SELECT p.ctid FROM letter_parts p JOIN letter_runs r ON r.voting_event_id = p.voting_event_id AND r.id = p.run_id
-        WHERE coalesce(r.finished_at, r.created_at + ${GIVEN_UP_MS}::bigint) <= now_ms() - ${KEPT_MS}::bigint LIMIT ${PARTS_TOGETHER}))`);
-    deleted = rowCount ?? 0;
-  }
+  const isOld = sql`EXISTS (SELECT 1 FROM letter_runs r WHERE r.voting_event_id = letter_parts.voting_event_id AND r.id = letter_parts.run_id
+    AND coalesce(r.finished_at, r.created_at + ${GIVEN_UP_MS}::bigint) <= now_ms() - ${KEPT_MS}::bigint)`;
+  await deleteInChunks(db, 'letter_parts', isOld, PARTS_TOGETHER);
 }
