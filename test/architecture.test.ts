@@ -53,20 +53,20 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2069,
+  platform: 2074,
   'payment-providers': 2013,
   database: 2267,
   'embedded-postgres': 850,
   http: 4149,
   server: 1013,
   reference: 2767,
-  jobs: 603,
+  jobs: 613,
   mail: 618,
   accounts: 931,
-  webhooks: 2436,
+  webhooks: 2448,
   'voting-events': 5106,
   'ballot-definition': 3839,
-  voters: 5434,
+  voters: 5443,
   payments: 4061,
   credits: 697,
   ballots: 3149,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4081,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_009;
+const LINES_OF_ALL = 65_045;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

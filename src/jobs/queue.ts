@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { z } from 'zod';
-import type { Executor } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import { asker } from '#src/platform/turns.ts';
 
 /** Each group has its own limit of parallel jobs (`JOB_PLACES`), so that jobs that hang do not block other groups. */
@@ -23,6 +23,16 @@ export const runIdOf = (job: { readonly id: string; readonly created_at: string 
 export function isOfRun({ id }: Pick<JobRun, 'id'>): SQL {
   const [row, createdAt] = id.split('/');
   return createdAt === undefined ? sql`false` : sql`j.id = ${row}::bigint AND j.created_at = ${createdAt}::bigint`;
+}
+
+/**
+ * Ends a job in the transaction of its effect, so that the effect is not repeated where the answer to the commit is lost.
+ * @returns false if the job has ended already: then its effect stands, and the caller must add none
+ */
+export async function endJob(tx: Transaction, run: JobRun): Promise<boolean> {
+  if (!run.id.includes('/')) return true;
+  const { rowCount } = await tx.execute(sql`DELETE FROM jobs j WHERE ${isOfRun(run)}`);
+  return rowCount === 1;
 }
 
 /** A kind of job. Payloads are stored in plaintext, and must contain no secret. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from './clock.ts';
+import { sha256 } from './secrets.ts';
 
 /** The prefix of an ID: the kind of thing that the ID identifies (completions 1.7). */
 export type IdPrefix =
@@ -73,6 +74,10 @@ function increment(text: string): string {
   }
   return digits.join('');
 }
+
+/** A sortable ID that is the same each time for the same thing. @param thing names it among all things */
+export const idOfThing = (prefix: IdPrefix, timeMs: number, thing: string): string =>
+  `${prefix}_${encodeTime(timeMs)}${base32(sha256(thing), RANDOM_CHARACTERS)}`;
 
 export function createIds(clock: Clock) {
   let lastMs = 0;

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Database, inTransaction, type Transaction, valuesOf } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { defineJob, endJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { aboutOf, DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
@@ -17,10 +17,10 @@ const APPROVED_TOGETHER = 500;
 export const publishApprovedJob = (deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job<z.output<typeof payload>> =>
   defineJob({
     ...PUBLISH_APPROVED,
-    async work({ eventId, voterIds }) {
+    async work({ eventId, voterIds }, run) {
       await inTransaction(deps.db, async (tx) => {
         const event = await findEventById(tx, eventId);
-        if (event === undefined) return;
+        if (event === undefined || !(await endJob(tx, run))) return;
         const approved = await listVotersByIds(tx, eventId, voterIds);
         await publish(tx, deps, aboutOf(event), 'voter.updated', approved.map(viewVoter));
       });

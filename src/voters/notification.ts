@@ -279,20 +279,24 @@ const mailOf = (eventId: string, id: string, voterId: string) =>
     eq(notificationMails.voterId, voterId),
   );
 
-/** Counts the outcome of a mail once, even if its job runs again. @param forget whether the voter may be mailed again at once */
+/**
+ * Counts the outcome of a mail once, even if its job runs again.
+ * @param forget whether the voter may be mailed again at once
+ * @returns whether it was counted now
+ */
 export async function endMail(
   tx: Transaction,
   notification: Notification,
   voterId: string,
   end: MailEnd,
   forget: boolean,
-): Promise<void> {
+): Promise<boolean> {
   const { votingEventId, id } = notification;
   const ended = await tx
     .delete(notificationMails)
     .where(mailOf(votingEventId, id, voterId))
     .returning();
-  if (ended.length === 0) return;
+  if (ended.length === 0) return false;
   if (forget)
     await tx
       .delete(notifiedVoters)
@@ -306,6 +310,7 @@ export async function endMail(
   const tries = end === 'sent' ? { refusedTries: 0 } : end === 'failed' ? { refusedTries: ONE_MORE_TRY } : {};
   await note(tx, notification, { [end]: sql`${notifications[end]} + 1`, ...tries });
   await finishIfDone(tx, votingEventId, id);
+  return true;
 }
 
 export const ONE_MORE_TRY = sql`${notifications.refusedTries} + 1`;

@@ -183,6 +183,9 @@ async function endNotifiedMail(
     const event = await holdEvent(tx, notification.votingEventId);
     // The notification was wiped with its rehearsal.
     if ((await findNotification(tx, notification.votingEventId, notification.id)) === undefined) return;
+    const isTaken = isTold(notification) && end !== 'sent';
+    // An earlier attempt has done all of this, and lost the answer to its commit.
+    if (!(await endMail(tx, notification, voterId, end, isTaken))) return;
     if (isTold(notification) && (end === 'sent' || end === 'failed')) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);
       // A change of the voter since ends all keys, and with them that of this mail.
@@ -191,6 +194,5 @@ async function endNotifiedMail(
       if (isOfMail && end === 'failed' && event !== undefined && voter !== undefined)
         await publish(tx, deps, aboutOf(event), 'voter.mail_failed', [viewVoter({ ...voter, keyStatus: end })]);
     }
-    await endMail(tx, notification, voterId, end, isTold(notification) && end !== 'sent');
   });
 }

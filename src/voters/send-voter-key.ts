@@ -13,7 +13,7 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { REHEARSED_MS } from '#src/voting-events/rehearsal.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
-import { publish } from '#src/webhooks/record-event.ts';
+import { messageOfRun, publish } from '#src/webhooks/record-event.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
 import { findVoter, storeVoter } from './repository.ts';
 import { type Voter, viewVoter } from './voter.ts';
@@ -153,7 +153,7 @@ export async function deliverVoterMail(
   voter: Pick<Voter, 'votingEventId' | 'id' | 'keyGeneration'>,
   { holdsKey, ...mail }: VoterMail,
 ): Promise<MailOutcome> {
-  const finish = (isSent: boolean) => recordOutcome(deps, event, voter, holdsKey, isSent);
+  const finish = (isSent: boolean) => recordOutcome(deps, run, event, voter, holdsKey, isSent);
   const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
     if (run.last || fault instanceof GivenUp) await finish(false);
     throw fault;
@@ -164,6 +164,7 @@ export async function deliverVoterMail(
 
 async function recordOutcome(
   deps: VoterMailDeps,
+  run: JobRun,
   read: Pick<VotingEvent, 'rehearsalSince'>,
   { votingEventId, id, keyGeneration }: Pick<Voter, 'votingEventId' | 'id' | 'keyGeneration'>,
   holdsKey: boolean,
@@ -183,6 +184,7 @@ async function recordOutcome(
     if (isSent) return;
     // With the `keyStatus` of this mail, even if the voter has used a key: the message must not show who voted.
     const failed = viewVoter(holdsKey ? { ...voter, keyStatus } : voter);
-    await publish(tx, deps, aboutOf(event), 'voter.mail_failed', [failed]);
+    // A later attempt may publish this again: receivers then know the message by its ID.
+    await publish(tx, deps, aboutOf(event), 'voter.mail_failed', [failed], messageOfRun(run));
   });
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
-import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { defineJob, endJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { renewMissing } from './guard-change.ts';
@@ -162,11 +162,11 @@ export async function scheduleClosing(
 export const publishClosingJob = (deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job<Closing> =>
   defineJob({
     ...PUBLISH_CLOSING,
-    work: (end) =>
+    work: (end, run) =>
       inTransaction(deps.db, async (tx) => {
         const event = await holdEvent(tx, end.eventId);
         const nowMs = await readNow(tx);
-        if (event === undefined || !isClosing(event, end.endsAt, nowMs)) return;
+        if (event === undefined || !isClosing(event, end.endsAt, nowMs) || !(await endJob(tx, run))) return;
         await publish(tx, deps, aboutOf(event), 'voting_event.closing', [tellEvent(event, nowMs)]);
         await enqueue(tx, MAIL_CLOSING, end);
       }),

@@ -1,8 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Change, changeInsert } from '#src/accounts/changes.ts';
 import { isTrue, type Transaction } from '#src/database/client.ts';
+import type { JobRun } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import type { Ids } from '#src/platform/ids.ts';
+import { type Ids, idOfThing } from '#src/platform/ids.ts';
 
 export interface RecordDeps {
   readonly ids: Ids;
@@ -31,8 +32,9 @@ function queueMessages(
   about: About,
   type: EventType,
   facts: readonly unknown[],
+  message?: string,
 ): SQL {
-  const messages = sql.param(facts.map(() => ids.sortable('msg')));
+  const messages = sql.param(facts.map(() => message ?? ids.sortable('msg')));
   const data = sql.param(facts.map((fact) => JSON.stringify(fact)));
   return sql`
     SELECT record_webhook_events(${about.accountId}, ${about.votingEventId}, ${type}, ${messages}::text[], ${data}::text[])`;
@@ -49,18 +51,28 @@ const hasSubscriber = (tx: Transaction, { accountId, votingEventId }: About, typ
 /** Facts per statement: 200 endpoints may have subscribed to each, and a statement has three seconds. */
 const PUBLISHED_TOGETHER = 250;
 
-/** Publishes facts of one type. Several facts are serialised only if an endpoint subscribed to the type. */
+/** The ID of the message of a job's run: the same for each attempt, so that receivers know a message that is sent again. */
+export function messageOfRun({ id }: JobRun): string {
+  const [, createdAt = '0'] = id.split('/');
+  return idOfThing('msg', Number(createdAt), id);
+}
+
+/**
+ * Publishes facts of one type. Several facts are serialised only if an endpoint subscribed to the type.
+ * @param message the ID of the message about the only fact (`messageOfRun`); a new one if left out
+ */
 export async function publish(
   tx: Transaction,
   deps: RecordDeps,
   about: About,
   type: EventType,
   facts: readonly unknown[],
+  message?: string,
 ): Promise<void> {
   if (facts.length === 0) return;
   if (facts.length > 1 && !(await hasSubscriber(tx, about, type))) return;
   for (let from = 0; from < facts.length; from += PUBLISHED_TOGETHER)
-    await tx.execute(queueMessages(deps, about, type, facts.slice(from, from + PUBLISHED_TOGETHER)));
+    await tx.execute(queueMessages(deps, about, type, facts.slice(from, from + PUBLISHED_TOGETHER), message));
 }
 
 /** Every type of event that an endpoint may subscribe to, and what its `data` is (completions 8.1). */

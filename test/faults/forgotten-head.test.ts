@@ -1,30 +1,13 @@
-import type pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { sealDeps } from '#src/work.ts';
 import { votesFor } from '#test/harness/elections.ts';
-import { interceptStatements } from '#test/harness/intercept-statements.ts';
+import { loseCommitAfter } from '#test/harness/lose-commit.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService({ worker: false });
 const account = await service.account();
-
-/** From now on, the next transaction that signs a head commits, and its connection is lost before the answer to COMMIT. */
-function loseNextCommit(): void {
-  let signing: pg.Client | undefined;
-  const restore = interceptStatements((text, send, client) => {
-    if (/insert into "?log_checkpoints/i.test(text)) signing = client;
-    const answer = send();
-    if (signing !== client || !/^commit/i.test(text)) return answer;
-    restore();
-    return Promise.resolve(answer).then(() => {
-      Reflect.get(client, 'connection').stream.destroy();
-      throw new Error('Connection terminated unexpectedly');
-    });
-  });
-  onTestFinished(restore);
-}
 
 // Without it, nobody would notice that the database was restored from before this head: the service would sign a second head of its size.
 test.each([false, true])(
@@ -33,7 +16,7 @@ test.each([false, true])(
     const event = await account.event();
     await sequenceLogs(sealDeps(service.deps));
     for (let ballots = 0; ballots < 5; ballots += 1) await account.votePoll(event, votesFor(event, ballots % 2));
-    if (isLost) loseNextCommit();
+    if (isLost) loseCommitAfter(/insert into "?log_checkpoints/i);
     const sealing = sequenceLogs(sealDeps(service.deps));
     await (isLost ? sealing.catch(() => undefined) : sealing);
     await sequenceServiceLog(service.deps);
