@@ -54,7 +54,7 @@ const OPEN_DOORS = new Map([
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2074,
-  'payment-providers': 2013,
+  'payment-providers': 2017,
   database: 2267,
   'embedded-postgres': 850,
   http: 4149,
@@ -64,23 +64,23 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 931,
   webhooks: 2448,
-  'voting-events': 5106,
+  'voting-events': 5123,
   'ballot-definition': 3839,
-  voters: 5443,
-  payments: 4061,
+  voters: 5520,
+  payments: 4065,
   credits: 697,
-  ballots: 3149,
-  'ballot-log': 4652,
+  ballots: 3155,
+  'ballot-log': 4653,
   'service-log': 648,
   tally: 2554,
-  results: 6308,
+  results: 6306,
   letters: 1010,
   console: 1142,
   demo: 435,
   commands: 4081,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_045;
+const LINES_OF_ALL = 65_152;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

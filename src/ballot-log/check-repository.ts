@@ -3,6 +3,7 @@ import { WEIGHT_OF_BLOCK } from '#src/ballots/box.ts';
 import { atOneMoment, type Database, readNumber, type Transaction } from '#src/database/client.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import type { Log } from '#src/platform/log.ts';
+import { joinVoters } from '#src/voters/voter-tag.ts';
 import { markDisputed } from '#src/voting-events/repository.ts';
 
 /** Logs an alarm about a log or rows that it depends on, and marks the event as `disputed` until a check finds no fault. */
@@ -89,7 +90,7 @@ const sumTurnout = (tx: Transaction, eventId: string): Promise<Sum> =>
       -- Each once: SQL can take the primary key away, or put the same row into a table that inherits from this one.
       FROM (SELECT DISTINCT participant FROM participation WHERE voting_event_id = ${eventId} AND participant > coalesce(${last}, '')
         ORDER BY participant LIMIT ${ROWS_TOGETHER}) AS p
-      LEFT JOIN voters v ON v.voting_event_id = ${eventId} AND v.id = p.participant`,
+      ${joinVoters(eventId)}`,
   );
 
 interface Account {

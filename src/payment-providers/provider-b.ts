@@ -188,6 +188,8 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     if (whole !== null && whole.kind !== 'refused') return whole;
     if (partMinor === 0) return refused;
     const gross = grossOf(await verify(credentials, request.reference));
+    // The search above may have taken minutes.
+    if (!(await request.isStillOwed())) return refused;
     const rest = gross - PROVIDER_B_MONEY.toProviderPart(request.currency, partMinor);
     return askRefund(credentials, request, rest).catch(refundRefusal);
   }

@@ -95,6 +95,8 @@ export interface RefundRequest extends RefundedPayment {
   readonly attemptId: string;
   /** When the provider last refused this refund, if ever: a provider that replays answers by idempotency key then needs a new key. */
   readonly refusedAtMs?: number | undefined;
+  /** Asked before a further call that moves money: meanwhile a person may have settled the payment. */
+  readonly isStillOwed: () => Promise<boolean>;
 }
 
 /** A payment in a provider's list: received, or under way. */

@@ -109,7 +109,7 @@ const ASK_AGAIN_MS = 10 * MINUTE_MS;
 /** How long a refused or unanswered refund is requested again, at growing intervals: the cause, such as a low balance, may pass. */
 const GIVE_UP_MS = 30 * DAY_MS;
 const LONGEST_PAUSE_MS = DAY_MS;
-/** Longer than all calls that one question takes. A process that dies meanwhile keeps the payment from being settled for so long. */
+/** Longer than a call that moves money takes. A process that dies meanwhile keeps the payment from being settled for so long. */
 const ASKED_MS = 2 * MINUTE_MS;
 /** A pending or unanswered refund raises no alarm before this age, because it may still finish by itself. */
 const ALARM_AFTER_MS = DAY_MS;
@@ -165,7 +165,10 @@ export function refundPaymentJob(deps: PaymentDeps): Job<RefundPayment> {
   return defineJob({ ...REFUND_PAYMENT, work: (ref) => refundPayment(deps, ref) });
 }
 
-/** Notes that the provider is about to be asked: a person who settled the payment meanwhile would pay it back a second time. */
+/**
+ * Notes that the provider is about to be asked: a person who settled the payment meanwhile would pay it back a second time.
+ * @returns undefined if the refund is not owed any more
+ */
 const beginToAsk = (deps: PaymentDeps, ref: RefundPayment): Promise<Refund | undefined> =>
   inTransaction(deps.db, async (tx) => {
     // `settleByHand` holds this lock, too.
@@ -270,6 +273,7 @@ async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refun
           ...pick(refund, ['attemptId', 'reference', 'providerPaymentId', 'amountMinor', 'currency']),
           sinceMs: refund.createdAt - REFUND_EARLIER_MS,
           refusedAtMs: status === 'refused' ? refund.updatedAt : undefined,
+          isStillOwed: async () => (await beginToAsk(deps, ref)) !== undefined,
         }),
   );
 }

@@ -98,39 +98,37 @@ export class Disclosure {
     this.#deps = deps;
   }
 
-  /** Makes the step of an event if one is due (completions 5.6). */
+  /** Makes the step of an event for a request, if one is due (completions 5.6) and no change holds the event. */
   async step(eventId: string): Promise<void> {
-    await this.#make(eventId);
+    await this.#make(eventId, { waits: false, goesOn: false });
   }
 
-  /** Makes every step that is due: a final result has as many as its voters need, and its turnout is right after the last one. */
+  /** Makes every step that is due, in as many calls as its voters need. The turnout of a final result is right after the last one. */
   async stepToEnd(eventId: string): Promise<void> {
-    while (await this.#make(eventId)) await setImmediate();
+    for (let goesOn = false; await this.#make(eventId, { waits: true, goesOn }); goesOn = true) await setImmediate();
   }
 
-  /** @returns whether another step is due, as only a final result may have */
-  async #make(eventId: string): Promise<boolean> {
+  /** @returns whether voters are left to disclose */
+  async #make(eventId: string, how: { readonly waits: boolean; readonly goesOn: boolean }): Promise<boolean> {
     const since = monotonicMs() - (this.#steppedAt.get(eventId) ?? Number.NEGATIVE_INFINITY);
     const most = since < MANY_EVERY_MS ? MANY_WAITING : MOST_WAITING;
-    let isForged = false;
     try {
-      const made = await inTransaction(this.#deps.db, async (tx) => {
+      const { isMore, stored } = await inTransaction(this.#deps.db, async (tx) => {
         const ballotKey = this.#keys.get(eventId) ?? null;
-        const ballots = this.#shown.get(ballotKey ?? '') ?? 0;
-        const moment = await discloseVoters(tx, eventId, most, { ballotKey, ballots });
-        if (moment === undefined || moment === 'more') return moment;
-        const event = await findEventById(tx, eventId);
-        return event === undefined ? undefined : this.#store(tx, event, moment);
+        const shown = { ballotKey, ballots: this.#shown.get(ballotKey ?? '') ?? 0 };
+        const step = await discloseVoters(tx, eventId, { most, shown, ...how });
+        const event = step.moment && (await findEventById(tx, eventId));
+        return { ...step, stored: event && step.moment && (await this.#store(tx, event, step.moment)) };
       });
-      if (made === undefined || made === 'more') return made === 'more';
-      isForged = made.isForged;
-      this.remember(made.event, ballotsOf(made.snapshot));
+      if (stored === undefined) return isMore;
+      this.remember(stored.event, ballotsOf(stored.snapshot));
       this.#steppedAt.set(eventId, monotonicMs());
+      if (stored.isForged) await reportForged(this.#deps, eventId);
+      return isMore;
     } catch (fault) {
       if (!(fault instanceof StepRefused)) throw fault;
+      return false;
     }
-    if (isForged) await reportForged(this.#deps, eventId);
-    return false;
   }
 
   async stepAll(): Promise<void> {

@@ -8,6 +8,7 @@ import { listTagged } from './repository.ts';
 import { beginRollSum, forgetRollSum, listRehearsed, noteRoll } from './roll-sum.ts';
 import {
   isGenuine,
+  joinVoters,
   TAGGED_VOTER,
   type TaggedArray,
   type TaggedVoter,
@@ -45,7 +46,7 @@ async function* forgedParticipations(
       SELECT p.participant AS id, p.tag, ${sql.raw(TAGGED_VOTER)} AS tagged FROM (
         SELECT participant, tag FROM participation
         WHERE voting_event_id = ${eventId} AND participant > ${after} ORDER BY participant LIMIT ${limit}) AS p
-      LEFT JOIN voters v ON v.voting_event_id = ${eventId} AND v.id = p.participant AND v.deleted_at IS NULL
+      ${joinVoters(eventId)} AND v.deleted_at IS NULL
       ORDER BY p.participant`);
     return rows;
   });

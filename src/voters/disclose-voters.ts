@@ -47,28 +47,47 @@ type StepRow = {
   content: Buffer | null;
 };
 
+/** How a step is to be made. */
+interface StepOrder {
+  /** Nothing is disclosed while more ballots are queued. */
+  readonly most: number;
+  /** Ballots that a snapshot showed under a key of the event: nothing is disclosed before there are five more. */
+  readonly shown: { readonly ballotKey: string | null; readonly ballots: number };
+  /** Whether to wait while a change holds the event, and to disclose any number: a job does, a request goes on with what is disclosed. */
+  readonly waits: boolean;
+  /** Whether the call before had the snapshot of the step, and left voters to disclose. */
+  readonly goesOn: boolean;
+}
+
+interface Step {
+  /** The content of the next public snapshot; undefined if no disclosure was due, at the final result, and where a step goes on. */
+  readonly moment: StepMoment | undefined;
+  /** Whether further voters are to be disclosed. */
+  readonly isMore: boolean;
+}
+
 /**
  * Discloses who has voted in an election (completions 5.6): all undisclosed voters together, once there are five or the result is
  * final. Fewer voters at a time could be linked with a change of the live count.
- * @param most nothing is disclosed while more ballots are queued
- * @param shown ballots that a snapshot showed under a key of the event: nothing is disclosed before there are five more
- * @returns the content of the next public snapshot; undefined if no disclosure was due; once the result is final, whether more is due
  */
 export async function discloseVoters(
   tx: Transaction,
   eventId: string,
-  most: number,
-  shown: { readonly ballotKey: string | null; readonly ballots: number },
-): Promise<StepMoment | 'more' | undefined> {
+  { most, shown, waits, goesOn }: StepOrder,
+): Promise<Step> {
   const least = shown.ballots + DISCLOSED_TOGETHER;
   const { rows } = await tx.execute<StepRow>(
-    sql`SELECT * FROM disclose_voters(${eventId}, ${most}, ${least}, ${shown.ballotKey})`,
+    sql`SELECT * FROM disclose_voters(${eventId}, ${most}, ${least}, ${shown.ballotKey}, ${waits}, ${goesOn})`,
   );
   const approved = rows.flatMap(({ kind, id }) => (kind === 'approved' && id !== null ? [id] : []));
   for (let from = 0; from < approved.length; from += APPROVED_TOGETHER)
     await enqueue(tx, PUBLISH_APPROVED, { eventId, voterIds: approved.slice(from, from + APPROVED_TOGETHER) });
+  return { moment: momentOf(rows), isMore: rows.some(({ kind }) => kind === 'more') };
+}
+
+function momentOf(rows: readonly StepRow[]): StepMoment | undefined {
   const box = rows.find(({ kind }) => kind === 'box');
-  if (box === undefined) return rows.some(({ kind }) => kind === 'more') ? 'more' : undefined;
+  if (box === undefined) return undefined;
   return {
     lastLeaf: BigInt(box.number ?? -1),
     note: box.content?.toString(),

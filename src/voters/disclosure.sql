@@ -14,12 +14,14 @@ END $$;
 -- be recognised anyhow. Until five of a kind wait, the public count moves without them.
 -- Returns the voters whose approval by their first key is now disclosed (`approved`). Before the final result it also returns the data of
 -- the public snapshot: the last leaf of the box with the last signed head (`box`), the queued ballots (`queue`) and the previous snapshot
--- (`before`); at the final result, whether a further step is due (`more`). While more than p_most ballots are queued, it does and returns
--- nothing. Nor does it while the event's key is still p_key and there are fewer than p_least ballots: the caller has shown p_least already,
--- so this state is older than one it has seen.
+-- (`before`). One call looks at a page of undisclosed voters; a row `more` says that another call is due. Before the final result, such a
+-- call goes on (p_goes_on): it discloses further voters, whose ballots are in the snapshot of the first call, and returns none.
+-- Does and returns nothing while more than p_most ballots are queued, nor while the event's key is still p_key and there are fewer than
+-- p_least ballots: the caller has shown p_least already, so this state is older than one it has seen. A request (NOT p_waits) gets nothing
+-- while a change or another step holds the event, nor where more than a page of voters waits, which is for a job.
 -- Custom plans, which take the indexes that an ORDER BY selects: one that is kept from a small roll, or made by statistics of a time when
 -- another event had all voters, reads a large one for each voter.
-CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer, p_least bigint, p_key text)
+CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer, p_least bigint, p_key text, p_waits boolean, p_goes_on boolean)
 RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
@@ -27,49 +29,65 @@ DECLARE
   queued bigint;
   lightest bigint;
   heavier bigint;
-  -- Most voters of a final result in one step: a statement has three seconds. Further steps disclose the rest (`more`).
-  page CONSTANT integer := 20000;
-  -- The last voter of the step of a final result; null for no bound.
+  -- Most voters of one call: a statement has three seconds.
+  page integer;
+  -- The last undisclosed voter of the page.
   upto text;
-  -- The last voter whose approval that step discloses; null for no bound.
+  -- The last voter whose approval the step of a final result discloses.
   approved_upto text;
+  -- Whether more voters wait than the page has.
+  is_full boolean;
+  -- The weights on the page that five voters share.
+  shared bigint[];
   -- The voters to disclose; null for all that are undisclosed.
   chosen text[];
 BEGIN
-  PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
-  -- Waits for a change that reopens the event or rewrites its roll.
-  PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
+  -- The lock of the event excludes a change that reopens it or rewrites its roll.
+  IF p_waits THEN
+    PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
+    PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
+  ELSE
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0)) THEN RETURN; END IF;
+    PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN; END IF;
+  END IF;
   whole := NOT keeps_back(p_event);
+  page := CASE WHEN whole THEN 20000 ELSE 10000 END;
+  SELECT max(n.voter_id), count(*) = page INTO upto, is_full FROM (
+    SELECT u.voter_id FROM undisclosed_voters u WHERE u.voting_event_id = p_event ORDER BY u.voter_id LIMIT page) AS n;
   IF whole THEN
-    upto := (SELECT max(n.voter_id) FROM (
-      SELECT u.voter_id FROM undisclosed_voters u WHERE u.voting_event_id = p_event ORDER BY u.voter_id LIMIT page) AS n);
     approved_upto := (SELECT max(n.id) FROM (
       SELECT w.id FROM voters w WHERE w.voting_event_id = p_event AND w.approved_by_key ORDER BY w.id LIMIT page) AS n);
   END IF;
   IF NOT whole THEN
-    IF (SELECT count(*) FROM (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = p_event LIMIT disclosed_together()) AS u)
+    IF is_full AND NOT p_waits OR (SELECT count(*) FROM (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = p_event LIMIT disclosed_together()) AS u)
       < disclosed_together() THEN RETURN; END IF;
     SELECT count(*) INTO queued FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = p_event LIMIT p_most + 1) AS q;
-    IF queued > p_most OR EXISTS (SELECT 1 FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id
-      WHERE l.voting_event_id = p_event AND e.ballot_key = p_key AND l.ballots + queued < p_least) THEN RETURN; END IF;
+    IF NOT p_goes_on AND (queued > p_most OR EXISTS (SELECT 1 FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id
+      WHERE l.voting_event_id = p_event AND e.ballot_key = p_key AND l.ballots + queued < p_least)) THEN RETURN; END IF;
     SELECT min(v.weight_micro) INTO lightest FROM voters v WHERE v.voting_event_id = p_event;
     SELECT min(v.weight_micro) INTO heavier FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > lightest;
     IF heavier IS NOT NULL OR EXISTS (SELECT 1 FROM positions p WHERE p.voting_event_id = p_event AND p.group_id IS NOT NULL AND p.deleted_at IS NULL)
     THEN
+      shared := shared_weights(p_event, ARRAY(
+        SELECT DISTINCT v.weight_micro FROM undisclosed_voters u CROSS JOIN LATERAL (
+          SELECT r.weight_micro FROM voters r WHERE r.voting_event_id = p_event AND r.id BETWEEN u.voter_id AND u.voter_id
+          ORDER BY r.id LIMIT 1) AS v
+        WHERE u.voting_event_id = p_event AND u.voter_id <= upto));
       SELECT coalesce(array_agg(w.voter_id), '{}') INTO chosen FROM (
-        SELECT u.voter_id, count(*) OVER (PARTITION BY CASE WHEN holders_of(p_event, v.weight_micro) = disclosed_together() THEN v.weight_micro END, (
+        SELECT u.voter_id, count(*) OVER (PARTITION BY CASE WHEN v.weight_micro = ANY (shared) THEN v.weight_micro END, (
           SELECT min(p.group_id) FROM positions p
           WHERE p.voting_event_id = p_event AND p.group_id = v.group_id AND p.deleted_at IS NULL)) AS alike
         FROM undisclosed_voters u CROSS JOIN LATERAL (
           SELECT r.weight_micro, r.group_id FROM voters r WHERE r.voting_event_id = p_event AND r.id BETWEEN u.voter_id AND u.voter_id
           ORDER BY r.id LIMIT 1) AS v
-        WHERE u.voting_event_id = p_event) AS w
+        WHERE u.voting_event_id = p_event AND u.voter_id <= upto) AS w
       WHERE w.alike >= disclosed_together();
     END IF;
   END IF;
   RETURN QUERY WITH shown AS (
     -- `= ANY (chosen)` would compare each voter with all chosen ones: a plan that is kept does not hash an array.
-    DELETE FROM undisclosed_voters u WHERE u.voting_event_id = p_event AND (upto IS NULL OR u.voter_id <= upto)
+    DELETE FROM undisclosed_voters u WHERE u.voting_event_id = p_event AND u.voter_id <= upto
       AND (chosen IS NULL OR u.voter_id IN (SELECT c.voter_id FROM unnest(chosen) AS c (voter_id)))
     RETURNING u.voter_id
   ), figures AS (
@@ -89,12 +107,12 @@ BEGIN
   )
   SELECT 'approved', a.id, NULL::bigint, NULL::bytea, NULL::bytea FROM approvals a
   UNION ALL SELECT 'more', NULL, NULL, NULL, NULL
-    WHERE whole AND ((SELECT count(*) FROM shown) = page OR (SELECT count(*) FROM approvals) = page)
+    WHERE is_full AND EXISTS (SELECT 1 FROM shown) OR whole AND (SELECT count(*) FROM approvals) = page
   UNION ALL SELECT 'box', NULL, coalesce((SELECT k.first_leaf + k.ballots - 1 FROM ballot_blocks k WHERE k.voting_event_id = p_event
     ORDER BY k.first_leaf DESC LIMIT 1), -1), NULL,
-    (SELECT convert_to(l.note, 'UTF8') FROM ballot_logs l WHERE l.voting_event_id = p_event) WHERE NOT whole
-  UNION ALL SELECT 'queue', NULL, q.weight_micro, q.code_tag, q.entries FROM ballot_queue q WHERE q.voting_event_id = p_event AND NOT whole
-  UNION ALL SELECT 'before', NULL, NULL, NULL, p.sealed FROM public_snapshots p WHERE p.voting_event_id = p_event AND NOT whole;
+    (SELECT convert_to(l.note, 'UTF8') FROM ballot_logs l WHERE l.voting_event_id = p_event) WHERE NOT whole AND NOT p_goes_on
+  UNION ALL SELECT 'queue', NULL, q.weight_micro, q.code_tag, q.entries FROM ballot_queue q WHERE q.voting_event_id = p_event AND NOT whole AND NOT p_goes_on
+  UNION ALL SELECT 'before', NULL, NULL, NULL, p.sealed FROM public_snapshots p WHERE p.voting_event_id = p_event AND NOT whole AND NOT p_goes_on;
 END $$;
 
 -- Voters, by group, whose approval by their first key is not disclosed yet: all views and figures show them as pending.
@@ -108,30 +126,37 @@ BEGIN
   GROUP BY 1;
 END $$;
 
--- The number of visibly approved voters with a weight, counted up to five.
-CREATE OR REPLACE FUNCTION holders_of(p_event text, p_weight bigint) RETURNS integer LANGUAGE plpgsql STABLE
--- Called for each voter: a cached plan that looks up by the index of weights, which the ORDER BY selects.
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+-- Those of some weights that at least five visibly approved voters have. Each is looked up by the index of weights, which the ORDER BY
+-- selects.
+CREATE OR REPLACE FUNCTION shared_weights(p_event text, p_weights bigint[]) RETURNS bigint[] LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 BEGIN
-  RETURN (SELECT count(*) FROM (
-    SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro BETWEEN p_weight AND p_weight
-      AND v.status = 'approved' AND NOT v.approved_by_key AND v.deleted_at IS NULL ORDER BY v.weight_micro LIMIT disclosed_together()) AS h);
+  RETURN ARRAY(SELECT w.weight FROM unnest(p_weights) AS w (weight) WHERE disclosed_together() = (SELECT count(*) FROM (
+    SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro BETWEEN w.weight AND w.weight
+      AND v.status = 'approved' AND NOT v.approved_by_key AND v.deleted_at IS NULL ORDER BY v.weight_micro LIMIT disclosed_together()) AS h));
 END $$;
 
 -- Whether any weight belongs to fewer than five visibly approved voters: a weighted count could then expose their votes. If all weights
--- are equal, no voter can be identified. Reads each weight once, by the index.
-CREATE OR REPLACE FUNCTION has_rare_weight(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE SET plan_cache_mode = force_custom_plan AS $$
+-- are equal, no voter can be identified. Reads each weight once, by the index, some hundreds in a statement.
+CREATE OR REPLACE FUNCTION has_rare_weight(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
-  weight bigint;
-  weights integer := 0;
+  weights bigint[];
+  heaviest bigint := 0;
+  seen integer := 0;
   rare boolean := false;
 BEGIN
-  SELECT min(v.weight_micro) INTO weight FROM voters v WHERE v.voting_event_id = p_event;
-  WHILE weight IS NOT NULL LOOP
-    weights := weights + 1;
-    rare := rare OR holders_of(p_event, weight) < disclosed_together();
-    IF rare AND weights > 1 THEN RETURN true; END IF;
-    SELECT min(v.weight_micro) INTO weight FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > weight;
+  LOOP
+    weights := ARRAY(WITH RECURSIVE next AS (
+      (SELECT v.weight_micro FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > heaviest ORDER BY v.weight_micro LIMIT 1)
+      UNION ALL SELECT h.weight_micro FROM next n CROSS JOIN LATERAL (
+        SELECT v.weight_micro FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > n.weight_micro
+        ORDER BY v.weight_micro LIMIT 1) AS h
+    ) SELECT n.weight_micro FROM next n LIMIT 500);
+    seen := seen + cardinality(weights);
+    rare := rare OR cardinality(shared_weights(p_event, weights)) < cardinality(weights);
+    IF rare AND seen > 1 THEN RETURN true; END IF;
+    IF cardinality(weights) < 500 THEN RETURN false; END IF;
+    heaviest := weights[500];
   END LOOP;
-  RETURN false;
 END $$;

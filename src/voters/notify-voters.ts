@@ -101,11 +101,13 @@ export const mailNotifiedVoterJob = (deps: SendVoterKeyDeps): Job<MailNotified> 
       if (!(await isWaitingMail(deps.db, notification, request.voterId))) return;
       if (rests(event, notification)) throw new PutOff((await readNow(deps.db)) + REHEARSED_MS);
       const voter = await findVoter(deps.db, event.id, request.voterId);
-      const end = (how: MailEnd): Promise<void> => endNotifiedMail(deps, notification, request.voterId, how, voter);
+      const end = (how: MailEnd, forget?: boolean): Promise<void> =>
+        endNotifiedMail(deps, notification, request.voterId, how, voter, forget);
       const nowMs = await readNow(deps.db);
       if (voter === undefined || voter.email === null || voter.status !== 'approved') return end('skipped');
       const status = statusAt(event, nowMs);
-      if (status === 'closed' || status === 'draft') return end('skipped');
+      // For each voter alike, so that a new mailing at once shows nothing of them: a mistaken close can be undone.
+      if (status === 'closed' || status === 'draft') return end('skipped', true);
       if (!mayBeMailed(deps.secrets, event, voter)) {
         await reportForged(deps, event.id, voter.id);
         return end('skipped');
@@ -177,15 +179,15 @@ async function endNotifiedMail(
   voterId: string,
   end: MailEnd,
   mailed: Pick<Voter, 'keyGeneration'> | undefined,
+  forget = isTold(notification) && end !== 'sent',
 ): Promise<void> {
   await inPatientTransaction(deps.db, async (tx) => {
     // This lock waits for a job that may be rewriting the roll and would lose this change.
     const event = await holdEvent(tx, notification.votingEventId);
     // The notification was wiped with its rehearsal.
     if ((await findNotification(tx, notification.votingEventId, notification.id)) === undefined) return;
-    const isTaken = isTold(notification) && end !== 'sent';
     // An earlier attempt has done all of this, and lost the answer to its commit.
-    if (!(await endMail(tx, notification, voterId, end, isTaken))) return;
+    if (!(await endMail(tx, notification, voterId, end, forget))) return;
     if (isTold(notification) && (end === 'sent' || end === 'failed')) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);
       // A change of the voter since ends all keys, and with them that of this mail.

@@ -17,6 +17,9 @@ const EXPIRED_TOGETHER = 1_000;
 const waiting = (eventId: string): SQL =>
   sql`voting_event_id = ${eventId} AND source = 'registration' AND status = 'pending' AND confirm_by IS DISTINCT FROM 0 AND deleted_at IS NULL`;
 
+const hasNoKey = (eventId: string): SQL =>
+  sql`NOT EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = ${eventId} AND k.voter_id = v.id)`;
+
 /** Clears a registration's deadline: its mail was not sent, or a voter key is mailed, which is valid until the close. */
 export async function clearDeadline(tx: Transaction, eventId: string, voterId: string): Promise<void> {
   await tx.execute(sql`UPDATE voters SET confirm_by = NULL WHERE ${waiting(eventId)} AND id = ${voterId}`);
@@ -29,7 +32,7 @@ export async function clearDeadline(tx: Transaction, eventId: string, voterId: s
 export async function setDeadline(tx: Transaction, eventId: string, voterId: string, to: string): Promise<void> {
   await tx.execute(sql`
     UPDATE voters v SET confirm_by = now_ms() + ${CONFIRM_WITHIN_MS} WHERE ${waiting(eventId)} AND id = ${voterId} AND email_key = ${to}
-      AND NOT EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = ${eventId} AND k.voter_id = v.id)`);
+      AND ${hasNoKey(eventId)}`);
 }
 
 /** Call with the event locked. @returns false if the voter no longer has this address */
@@ -89,7 +92,11 @@ export function takeExpired(tx: Transaction, secrets: Secrets, event: LockedEven
   return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id IN (${due})`, isDue);
 }
 
-/** @param to the address that refused, as `emailKey` gives it: the voter may have another one by now */
+/**
+ * Marks a registration as deleted whose address refused a mail; not where a voter key was mailed, which is valid until the close, nor in a
+ * rehearsal a registration of before.
+ * @param to the address that refused, as `emailKey` gives it: the voter may have another one by now
+ */
 export function takeRefused(
   tx: Transaction,
   secrets: Secrets,
@@ -97,5 +104,7 @@ export function takeRefused(
   voterId: string,
   to: string,
 ): Promise<Taken> {
-  return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id = ${voterId} AND email_key = ${to}`);
+  const isRehearsed = sql`(${event.rehearsalSince}::bigint IS NULL OR before_rehearsal ? 'new')`;
+  const refused = sql`${waiting(event.id)} AND id = ${voterId} AND email_key = ${to} AND ${isRehearsed} AND ${hasNoKey(event.id)}`;
+  return takeWaiting(tx, secrets, event, refused);
 }

@@ -21,10 +21,13 @@ export const rejectVoters: BulkChange<VoterDeps> = async (tx, deps, organizer, i
   const named = requireOwn('voter', ids, await listVotersByIds(tx, event.id, ids));
   const rows = named.filter(({ status }) => status !== 'rejected');
   if (rows.length === 0) return 0;
-  await requirePhase('change_standing', event, event.lockedAt, async () => rows.some(({ hasVoted }) => hasVoted));
-  const changed = rows.map(({ id }) => id);
+  const areGenuine = rows.every((row) => isChangeable(deps.secrets, event, row));
+  // Not before another refusal, which would stand in no audit trail and show who has not voted.
+  const isFixed = async (): Promise<boolean> => areGenuine && rows.some(({ hasVoted }) => hasVoted);
+  await requirePhase('change_standing', event, event.lockedAt, isFixed);
   // A new tag would make a forged row valid.
-  if (!rows.every((row) => isChangeable(deps.secrets, event, row))) throw refuse('rows_disagree');
+  if (!areGenuine) throw refuse('rows_disagree');
+  const changed = rows.map(({ id }) => id);
   await endKeys(tx, event.id, changed);
   const change = {
     status: 'rejected',

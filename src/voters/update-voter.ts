@@ -68,17 +68,23 @@ export const judgeChangeParts =
     changeIssues(db, event, row, changedOf(sent, row), isFaulty);
 
 /**
- * @throws ApiError 409 `event_closed`, `results_final`; `event_has_ballots`: a cast fixes weight and group, a confirm the status too, and
- * after the close a ballot that waits for its confirm fixes the identity
+ * @returns whether a ballot forbids the change: a cast fixes weight and group, a confirm the status too, and after the close a ballot that
+ * waits for its confirm fixes the identity
+ * @throws ApiError 409 `event_closed`, `results_final`
  */
-async function guardVoter(tx: Transaction, event: LockedEvent, before: Voter, changed: Changed): Promise<void> {
+async function isFixed(tx: Transaction, event: LockedEvent, before: Voter, changed: Changed): Promise<boolean> {
+  let isFixed = false;
   const guard = (action: LifeAction, voted: () => Promise<boolean>) =>
-    requirePhase(action, event, event.lockedAt, voted);
+    requirePhase(action, event, event.lockedAt, async () => {
+      isFixed ||= await voted();
+      return false;
+    });
   if (changed.weight !== undefined || changed.groupId !== undefined)
     await guard('change_standing', () => hasBallot(tx, event.id, [before.id]));
   if (changed.status !== undefined) await guard('change_standing', async () => before.hasVoted);
   if (changed.email !== undefined || changed.voterId !== undefined)
     await guard('change_identity', () => hasPendingBallot(tx, event.id, before.id));
+  return isFixed;
 }
 
 /** Whether a change ends the voter's keys: a new identity or a rejection does (completions 4.5). */
@@ -91,7 +97,7 @@ function endsKeys(before: Voter, changed: Changed): boolean {
   );
 }
 
-/** @throws ApiError 404; 409 as `guardVoter`, or for a duplicate; 422, `plan_limit`; 500 `rows_disagree`, `ballot_key_unavailable` */
+/** @throws ApiError 404; 409 as `isFixed`, `event_has_ballots`, or for a duplicate; 422, `plan_limit`; 500 `rows_disagree`, `ballot_key_unavailable` */
 export async function updateVoter(
   tx: Transaction,
   deps: VoterDeps,
@@ -104,7 +110,7 @@ export async function updateVoter(
   const changed: Changed = changedOf(body, before);
   requireNoIssues(await changeIssues(tx, event, before, changed, NOTHING_FAULTY));
   if (Object.keys(changed).length === 0) return before;
-  await guardVoter(tx, event, before, changed);
+  const hasBallots = await isFixed(tx, event, before, changed);
   if (event.type === 'election') await deps.ballotKeys.requirePlaces();
   // A new tag would make a forged row valid.
   if (!isChangeable(deps.secrets, event, before)) throw refuse('rows_disagree');
@@ -133,6 +139,9 @@ export async function updateVoter(
   if (before.source === 'registration' && before.status === 'rejected' && after.status !== 'rejected')
     await takeRoomForVoters(tx, deps, event, organizer.ownerPlan, 'registration');
   if (changed.weight !== undefined) await requireCountableWeight(tx, event.id, [after]);
+  // The last refusal: a change that nothing else forbids stands in the audit trail, made or refused. Before another refusal, this one
+  // would show who has voted by changes that can never be made, without a trace.
+  if (hasBallots) throw refuse('event_has_ballots');
   const standing = changed.weight !== undefined || changed.groupId !== undefined || changed.status !== undefined;
   await countRollChanges(tx, deps.secrets, event, { identity: Number(identity), roll: Number(standing) });
   if (changed.email !== undefined && before.email !== null && event.type === 'election')

@@ -1,3 +1,4 @@
+import { type SQL, sql } from 'drizzle-orm';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
@@ -32,6 +33,14 @@ export type TaggedArray = readonly [
   letters: string | null,
   tag: string | null,
 ];
+
+/**
+ * Joins the voter `v` of each row `p` of `participation`. Each is looked up by the primary key: with statistics of a time when another event
+ * had all voters, a plain join reads the whole roll for each participant.
+ */
+export const joinVoters = (eventId: string): SQL => sql`LEFT JOIN LATERAL (
+  SELECT * FROM voters w WHERE w.voting_event_id = ${eventId} AND w.id >= p.participant ORDER BY w.id LIMIT 1
+) AS v ON v.id = p.participant`;
 
 /** SQL for the `TaggedArray` of a voter `v`; repeated in `judge-cast.sql` and `confirm.sql`. */
 export const TAGGED_VOTER = `jsonb_build_array(v.id, v.name, v.email, v.email_key, v.voter_id, v.voter_id_key, v.group_id, v.weight_micro::text,

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { changeBy, differenceOf } from '#src/accounts/changes.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, type Judge, NOTHING_FAULTY } from '#src/http/sound-parts.ts';
@@ -21,6 +22,7 @@ import { pageIssues } from './event-mail.ts';
 import { changedFields, guardChange, missingAfter, requireNoIssues } from './guard-change.ts';
 import {
   closeTime,
+  finalTime,
   isFinalAt,
   isRehearsalOver,
   type LifeAction,
@@ -131,7 +133,22 @@ export async function updateVotingEvent(
   await schedulePublishing(tx, after);
   await scheduleClosing(tx, from, after, nowMs);
   const told = (await publishStatus(tx, deps, after, nowMs)) ?? after;
-  return (await publishResults(tx, deps, told, nowMs)) ?? told;
+  const changedEvent = (await publishResults(tx, deps, told, nowMs)) ?? told;
+  await requireBeforeFinal(tx, from, after);
+  return changedEvent;
+}
+
+/** Longer than a commit takes, and than a process serves an event that it has read before the commit. */
+const BEFORE_FINAL_MS = 2_000;
+
+/**
+ * Refuses to open a closed event again so late that it could be read as final before the commit: that would show who voted, and publish
+ * results. Call last in the transaction. @throws ApiError 409 `results_final`
+ */
+async function requireBeforeFinal(tx: Transaction, before: LockedEvent, after: VotingEvent): Promise<void> {
+  const final = finalTime(before);
+  if (final === null || finalTime(after) === final || phaseAt(before, before.lockedAt) !== 'confirming') return;
+  if ((await readNow(tx)) > final - BEFORE_FINAL_MS) throw refuse('results_final');
 }
 
 /** Contradictions between fields after a change. @param isFaulty whether a field has a wrong shape, and so is not compared */

@@ -9,6 +9,7 @@ import { demand, valuesOf } from '#test/harness/answers.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { standAs } from '#test/harness/genuine-rows.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { createKeyedElection, type KeyedElection } from '#test/harness/keyed-elections.ts';
 import { startTestService, untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -214,6 +215,28 @@ describe('who voted in a secret event', () => {
       ...[['weight'], ['groupId'], ['status'], ['delete']].map((asked) => [voted.id, { asked, reason }]),
       ...[['reject'], ['delete']].map((asked) => [id, { asked, reason, voterIds: both }]),
     ]);
+  });
+
+  test('answers a change that can never be made alike for whoever voted', async () => {
+    const election = await createElection(ones(6));
+    const [voted, other, third] = election.voters as [Voter, Voter, Voter];
+    await vote(election, voted);
+    const changes = [
+      { weight: 2, email: third.email },
+      { status: 'rejected', email: third.email },
+      { weight: 1_000_000_000_000 },
+    ];
+    for (const change of changes) {
+      const answers = await Promise.all(
+        [voted, other].map(({ id }) => account.of(election).patch(`/voters/${id}`, change)),
+      );
+      const [first, second] = answers.map(({ status, body }) => [status, { ...body.error, requestId: undefined }]);
+      expect(first).toEqual(second);
+      expect(first?.[0]).not.toBe(200);
+    }
+    expect((await account.of(election).show('/audit')).map(({ action }: { action: string }) => action)).not.toContain(
+      'voter.change_refused',
+    );
   });
 
   test('moves what stats count by position as the results of the same reader do, and counts ballots exactly', async () => {
@@ -457,7 +480,7 @@ describe('the figures of a roll', () => {
     for (const { id } of [small, event]) await finishEvent(large, id);
     const client = await large.deps.db.$client.connect();
     const step = ({ id }: { readonly id: string }) =>
-      client.query('SELECT * FROM disclose_voters($1, 10000, 5, NULL)', [id]);
+      client.query('SELECT * FROM disclose_voters($1, 10000, 5, NULL, true, false)', [id]);
     // From the sixth call on, PostgreSQL keeps the plans of a function: here those of a time when there were no voters.
     for (let call = 0; call < 7; call += 1) await step(small);
     await large.behindTheGuards([
@@ -495,7 +518,7 @@ describe('the figures of a roll', () => {
     const put =
       'INSERT INTO undisclosed_voters (voting_event_id, voter_id) SELECT voting_event_id, id FROM voters WHERE voting_event_id = $1 LIMIT 4000';
     await large.query(put, [event.id]);
-    await large.query('SELECT FROM disclose_voters($1, 10000, 0, NULL)', [event.id]);
+    await large.query('SELECT FROM disclose_voters($1, 10000, 0, NULL, true, false)', [event.id]);
     expect(await large.query('SELECT FROM undisclosed_voters WHERE voting_event_id = $1', [event.id])).toEqual([]);
   });
 
@@ -524,6 +547,22 @@ describe('the figures of a roll', () => {
     expect([final, disputed]).toEqual([true, false]);
   });
 
+  test('wait where a change holds the event: whoever reads it then is answered at once, with what was shown before', async () => {
+    const event = await createElection(ones(7), { results: { visibility: 'live' } });
+    for (const voter of event.voters.slice(0, 6)) await vote(event, voter);
+    const client = await service.deps.db.$client.connect();
+    await client.query('BEGIN');
+    await client.query('SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE', [event.id]);
+    const views = ['/results', '/stats', '/voters?voted=true'];
+    const base = `/voting-events/${event.id}`;
+    for (const view of views) await read(base + view);
+    await read(`/public${base}/results`, account.vote);
+    expect((await read(`${base}/stats`)).voters.voted).toBe(0);
+    await client.query('COMMIT');
+    client.release();
+    expect((await read(`${base}/stats`)).voters.voted).toBe(6);
+  });
+
   test('are disclosed in steps of 20,000 once the result is final: no statement grows with the roll', async () => {
     const event = await account.event({ type: 'election' });
     await finishEvent(service, event.id);
@@ -535,7 +574,7 @@ describe('the figures of a roll', () => {
     const left = async (): Promise<number> =>
       (await service.query('SELECT FROM undisclosed_voters WHERE voting_event_id = $1', [event.id])).length;
     const client = await service.deps.db.$client.connect();
-    const step = () => client.query('SELECT * FROM disclose_voters($1, 10000, 5, NULL)', [event.id]);
+    const step = () => client.query('SELECT * FROM disclose_voters($1, 10000, 5, NULL, true, false)', [event.id]);
     // From the sixth call on, PostgreSQL keeps the plans of a function, which know no value.
     const calls: number[] = [];
     for (let call = 0; call < 7; call += 1) {
@@ -547,6 +586,55 @@ describe('the figures of a roll', () => {
     expect(calls).toEqual(Array.from({ length: 7 }, (_, call) => (call === 0 ? 0 : 5)));
     await service.deps.counting.disclosure.stepAll();
     expect(await left()).toBe(0);
+  });
+
+  test('are disclosed in pages of 10,000 while the election is open, by a job: neither sealing nor a request waits for all', async () => {
+    const event = await createElection([1, 1, 1, 1, 1, 2], { results: { visibility: 'live' } });
+    const row = "'vtr_' || lpad(n::text, 8, '0')";
+    const fill = (text: string): [string, unknown[]] => [`${text} FROM generate_series(1, 20010) AS n`, [event.id]];
+    await service.behindTheGuards(
+      fill(`INSERT INTO voters (voting_event_id, id, name, weight_micro, status, key_status, source, tag, created_at, updated_at)
+        SELECT $1, ${row}, 'Voter', 1000000 * (1 + n % 2), 'approved', 'sent', 'organizer', '', 1, 1`),
+      fill(`INSERT INTO undisclosed_voters (voting_event_id, voter_id) SELECT $1, ${row}`),
+    );
+    for (const voter of event.voters.slice(0, 5)) await vote(event, voter);
+    const left = async (): Promise<number> =>
+      (await service.query('SELECT FROM undisclosed_voters WHERE voting_event_id = $1', [event.id])).length;
+    await account.of(event).show('/stats');
+    expect(await left()).toBe(20_015);
+    let steps = 0;
+    const restore = interceptStatements((text, send) => {
+      if (text.includes('disclose_voters')) steps += 1;
+      return send();
+    });
+    await sealBallots(service, event.id);
+    restore();
+    expect([await left(), steps]).toEqual([0, 3]);
+    const [{ queued }] = await service.query(
+      'SELECT count(*)::int AS queued FROM ballot_queue WHERE voting_event_id = $1',
+      [event.id],
+    );
+    expect(queued).toBe(0);
+  });
+
+  test('are asked for their weights some hundreds at a time: nothing is planned for each weight', async () => {
+    const event = await account.event({ type: 'election' });
+    await service.behindTheGuards([
+      `INSERT INTO voters (voting_event_id, id, name, weight_micro, status, key_status, source, tag, created_at, updated_at)
+       SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), 'Voter', 1000000 + n % 1100, 'approved', 'sent', 'organizer', '', 1, 1
+       FROM generate_series(1, 5500) AS n`,
+      [event.id],
+    ]);
+    const client = await service.deps.db.$client.connect();
+    await client.query('BEGIN');
+    await client.query("SET LOCAL track_functions = 'pl'");
+    const { rows } = await client.query('SELECT has_rare_weight($1) AS rare', [event.id]);
+    const calls = await client.query(
+      "SELECT calls::int FROM pg_stat_xact_user_functions WHERE funcname = 'shared_weights'",
+    );
+    await client.query('ROLLBACK');
+    client.release();
+    expect([rows, calls.rows]).toEqual([[{ rare: false }], [{ calls: 3 }]]);
   });
 
   test('are left as they are where nothing can be put together, however many groups an event has', async () => {

@@ -80,7 +80,7 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
       async (on, db) => {
         const ids = each(share(0.95), (n) => of().voterId(n));
         await on.query('INSERT INTO undisclosed_voters SELECT $1, unnest($2::text[])', [of().event.id, ids]);
-        await db.execute(sql`SELECT * FROM disclose_voters(${of().event.id}, 100000, 0, NULL)`);
+        await db.execute(sql`SELECT * FROM disclose_voters(${of().event.id}, 100000, 0, NULL, true, false)`);
       },
     ],
     [

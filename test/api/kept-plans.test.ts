@@ -1,4 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { findUnaccounted } from '#src/ballot-log/check-repository.ts';
+import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
+import { sealDeps } from '#src/work.ts';
 import { finishEvent } from '#test/harness/elections.ts';
 import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
 
@@ -54,11 +57,15 @@ const rehearsed = async (): Promise<string> => {
 };
 
 const STATEMENTS: readonly (readonly [what: string, make: () => Promise<string>, text: string])[] = [
-  ['a final result discloses who voted', final, 'SELECT count(*) FROM disclose_voters($1, 1000000, 5, NULL)'],
+  [
+    'a final result discloses who voted',
+    final,
+    'SELECT count(*) FROM disclose_voters($1, 1000000, 5, NULL, true, false)',
+  ],
   [
     'an open election with weights discloses who voted',
     open,
-    'SELECT count(*) FROM disclose_voters($1, 1000000, 5, NULL)',
+    'SELECT count(*) FROM disclose_voters($1, 1000000, 5, NULL, true, false)',
   ],
   ['expired ballots are dropped', open, 'SELECT drop_expired_ballots($1, 1000)'],
   ['payments of a deleted event go back', open, "SELECT give_event_back($1, '')"],
@@ -85,6 +92,13 @@ describe('statistics of other events', () => {
     const { after } = await analysed(own, 12_000);
     const [{ last }] = (await own.query("SELECT scatter_voters($1, '', 2000) AS last", [after])) as [{ last: string }];
     expect(last).toBe('vtr_00002000');
+  });
+
+  test('do not keep an election from closing: its turnout is summed', async () => {
+    await using own = await startTestService({ worker: false });
+    const { after } = await analysed(own, 12_000);
+    await sequenceLogs(sealDeps(own.deps));
+    expect(await findUnaccounted(own.deps.db, after)).toBe('there are more participants than ballots');
   });
 
   test('do not keep a rehearsal from ending', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runJobs } from '#src/jobs/run-jobs.ts';
 import { allJobs } from '#src/work.ts';
-import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { createTestEvent, demand, PLURALITY } from '#test/harness/elections.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
 
 const service = await useService({ worker: false });
@@ -39,5 +39,26 @@ test.each([false, true])(
         AND payload->>'eventId' = '${event.id}'`);
     await work();
     expect(mails()).toBe(5);
+  },
+);
+
+test.each(['all', 'not_voted'])(
+  'a reminder to %s that a mistaken close interrupted can be sent again at once, to everybody',
+  async (audience) => {
+    const account = await service.account();
+    const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, true);
+    const own = account.of(event);
+    const emails = ['ada', 'bea', 'cai'].map((name) => `${name}-${audience}@club.example`);
+    for (const email of emails) await own.make('/voters', { name: 'Vera', email });
+    const remind = async () => demand(await own.post('/voters/notify', { audience, kind: 'reminder' }), 202);
+    await remind();
+    await work(['mail_notified_voter']);
+    await own.change('', { status: 'closed' });
+    await work();
+    await own.change('', { status: 'open' });
+    await remind();
+    await work();
+    const receivers = service.mails().flatMap((mail) => emails.filter((email) => mail.includes(`To: ${email}`)));
+    expect(receivers.toSorted()).toEqual(emails);
   },
 );

@@ -8,6 +8,7 @@ import type { PlanName } from '#src/accounts/plans.ts';
 import { createAccount } from '#src/accounts/repository.ts';
 import { readConfig } from '#src/config.ts';
 import { withConnection } from '#src/database/check-server.ts';
+import { withClient } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Scope } from '#src/http/caller.ts';
 import { createLog, type Log } from '#src/platform/log.ts';
@@ -326,14 +327,11 @@ async function serve(
     query: (sql, values) =>
       onceAnswered(async () => (await deps.db.$client.query(sql, values === undefined ? undefined : [...values])).rows),
     async behindTheGuards(...statements) {
-      const client = await deps.db.$client.connect();
-      try {
+      // Not of the pool: its time limits are made for requests.
+      await withClient({ connectionString: databaseUrl }, async (client) => {
         await client.query("SET session_replication_role = 'replica'");
         for (const [sql, values] of statements) await client.query(sql, values);
-      } finally {
-        // Not for another caller: it has no guards.
-        client.release(true);
-      }
+      });
     },
   };
   return served;

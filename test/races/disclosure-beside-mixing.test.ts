@@ -28,7 +28,7 @@ test.each([false, true])(
       await client.query('BEGIN');
       // What `mixRolls` runs while the event is open.
       if (mixes) await client.query('SELECT scatter_voters($1, $2, 250)', [event.id, '']);
-      const step = counting.disclosure.step(event.id);
+      const step = counting.disclosure.stepToEnd(event.id);
       if (mixes) await untilTrue(async () => (await countWaiting(service, '%disclose_voters%')) > 0);
       await client.query('COMMIT');
       await step;

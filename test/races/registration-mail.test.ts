@@ -3,7 +3,9 @@ import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { demand } from '#test/harness/answers.ts';
+import { PLURALITY } from '#test/harness/elections.ts';
 import { ageRegistrations } from '#test/harness/genuine-rows.ts';
+import { voterKeyIn } from '#test/harness/mails.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 // Without jobs: the mail of a registration is sent where the test says so, and others come between.
@@ -61,4 +63,47 @@ test('a registration to which a voter key was mailed first does not expire by it
   await sendVoterKeyJob(service.deps).work(await payloadOf('send_voter_key'), FIRST);
   await mailRegistrationJob(service.deps).work(await payloadOf('mail_registration'), FIRST);
   expect(await lasts()).toBe(true);
+});
+
+const refuseMails = () =>
+  vi
+    .spyOn(service.deps.mailer, 'send')
+    .mockRejectedValue(Object.assign(new Error('refused'), { command: 'RCPT TO', responseCode: 550 }));
+
+test('a voter key that was mailed stays valid where a later mail to its voter is refused', async () => {
+  const { event, id, of, payloadOf } = await register('full@week.example');
+  const request = async () => {
+    demand(await account.page(event, 'voter-key/request', { email: 'full@week.example' }), 200);
+    await sendVoterKeyJob(service.deps).work(await payloadOf('send_voter_key'), FIRST);
+  };
+  await request();
+  const voterKey = service.mails().map(voterKeyIn).findLast(Boolean);
+  using _refused = refuseMails();
+  await request();
+  expect(await of.show('/voters')).toMatchObject([{ id }]);
+  const check = await account.page(event, 'voter/check', { voterKey, email: 'full@week.example' });
+  expect(demand(check, 200).eligible).toBe(true);
+});
+
+test('a rehearsal in which a mail is refused deletes no registration of before, and one of its own', async () => {
+  const event = await account.event({ type: 'election', voter: { selfRegistration: true } }, PLURALITY, false);
+  const of = account.of(event);
+  await of.change('', { startsAt: Date.now() + 86_400_000 });
+  const registerWith = async (email: string) => {
+    demand(await account.page(event, 'register/voter', { name: 'Reg', email }), 201);
+  };
+  await registerWith('before@week.example');
+  await of.change('', { status: 'rehearsal' });
+  await registerWith('within@week.example');
+  using _refused = refuseMails();
+  for (const email of ['before@week.example', 'within@week.example']) {
+    demand(await account.page(event, 'voter-key/request', { email }), 200);
+    const [{ payload }] = await service.query(
+      "SELECT payload FROM jobs WHERE name = 'send_voter_key' ORDER BY id DESC LIMIT 1",
+    );
+    await sendVoterKeyJob(service.deps).work(payload, FIRST);
+  }
+  expect(await of.show('/voters')).toMatchObject([{ email: 'before@week.example' }]);
+  await of.change('', { status: 'draft' });
+  expect(await of.show('/voters')).toMatchObject([{ email: 'before@week.example' }]);
 });

@@ -48,7 +48,10 @@ export function paymentOf(state: ProviderState): ProviderPayment {
 export const refundOf = (
   { attemptId, reference, amountMinor, currency }: CheckoutRequest,
   { providerPaymentId }: ProviderPayment,
-) => ({ attemptId, reference, providerPaymentId, sinceMs: 0, amountMinor, currency });
+) => ({
+  ...{ attemptId, reference, providerPaymentId, sinceMs: 0, amountMinor, currency },
+  isStillOwed: async () => true,
+});
 
 /** What this project sends provider_a for a page. */
 export const sessionOfA = (attemptId: string, unitAmount: number): Record<string, string> => ({

@@ -26,7 +26,10 @@ function connectB(baseUrl: string): PaymentProvider {
   return provider;
 }
 
-const OWN = { attemptId: 'pay_ours', reference: 'ours.1', providerPaymentId: '5', sinceMs: 0 };
+const OWN = {
+  ...{ attemptId: 'pay_ours', reference: 'ours.1', providerPaymentId: '5', sinceMs: 0 },
+  isStillOwed: async () => true,
+};
 const now = () => 1_800_000_000_000;
 
 test('provider_b finds a refund behind a thousand others, whatever size its provider gives a page', async () => {
@@ -66,6 +69,24 @@ test('provider_b takes no refund of another payment for its own, were all of the
     expect(await ask()).toBe('refunded');
   }
 });
+
+test.each([
+  [true, 2],
+  [false, 1],
+])(
+  'provider_b is asked for the rest of a payment if that is still owed after the search: %s',
+  async (isOwed, posts) => {
+    const part = { id: 9, status: 'processed', amount: 100, currency: 'NGN', transaction: 5 };
+    const payment = { id: 5, status: 'success', reference: 'ours.1', amount: 500, currency: 'NGN', domain: 'test' };
+    const third = await startProvider((url) => {
+      const data = url.pathname === '/dispute' ? [] : url.pathname.startsWith('/refund') ? [part] : payment;
+      return [200, { status: true, message: 'ok', data }];
+    });
+    const request = { ...OWN, amountMinor: 500, currency: 'ngn', isStillOwed: async () => isOwed };
+    expect((await connectB(third.baseUrl).refund({ secretKey: 'sk_test_x' }, request)).kind).toBe('refused');
+    expect(third.asked.filter((call) => call === 'POST /refund')).toHaveLength(posts);
+  },
+);
 
 test('provider_b ends a list that its provider gives whole, whatever page is asked for', async () => {
   const third = await startProvider(() => [200, { status: true, message: 'ok', data: [{ id: 1, transaction: 7 }] }]);
