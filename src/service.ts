@@ -110,6 +110,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const ids = createIds(clock);
   const processId = randomBytes(PROCESS_ID_BYTES);
   const checkpoints = new CheckpointMemory(config.dataDir, (note) => openCheckpoint(note, logKey));
+  const logRecorder = createLogRecorder({ ids, clock, secrets, definitions, logKey, checkpoints });
   const payments = createPaymentProviders(() => clock.now(), config.providerUrls, sandboxUrl);
   const leases = createLeases(presence);
   const { secretKeys, ballotKeysDir, ballotKeysCopies, dataDir } = config;
@@ -153,9 +154,9 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     checkpoints,
     acknowledged: new Acknowledged(),
     ballotPublisher: new BallotPublisher(db),
-    giveOptions: (tx, organizer) => giveOptions(tx, { ids, clock }, organizer),
+    giveOptions: (tx, organizer) => giveOptions(tx, { ids, clock, logRecorder }, organizer),
     takeApprovalsBack: (tx, event) => takeApprovalsBack(tx, secrets, event),
-    logRecorder: createLogRecorder({ ids, clock, secrets, definitions, logKey, checkpoints }),
+    logRecorder,
     serviceLog: createServiceLogKey(logKey, config.dataDir),
     plans,
     authenticator: new Authenticator({ db, clock, plans, secrets, log }),

@@ -64,23 +64,23 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 931,
   webhooks: 2448,
-  'voting-events': 5123,
-  'ballot-definition': 3839,
+  'voting-events': 5128,
+  'ballot-definition': 3852,
   voters: 5520,
   payments: 4065,
-  credits: 697,
+  credits: 707,
   ballots: 3155,
-  'ballot-log': 4653,
+  'ballot-log': 4666,
   'service-log': 648,
   tally: 2554,
-  results: 6306,
+  results: 6312,
   letters: 1010,
   console: 1142,
   demo: 435,
   commands: 4081,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_152;
+const LINES_OF_ALL = 65_200;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

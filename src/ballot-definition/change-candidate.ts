@@ -106,8 +106,10 @@ export const judgeCandidateParts =
     return candidateIssues(db, event.id, { positionIds, groupId, referendumRole: role });
   };
 
+type ChangeDeps = BallotChangeDeps & Pick<Deps, 'logRecorder'>;
+
 /** Adds an organizer's candidate, by default as `approved`. @throws ApiError 422; 409 `results_final`; 422 `plan_limit` */
-export const createCandidate: CreatePart<Candidate, NewCandidate> = async (tx, deps, organizer, body) => {
+export const createCandidate: CreatePart<Candidate, NewCandidate, ChangeDeps> = async (tx, deps, organizer, body) => {
   const event = await lockForChange(tx, organizer.event.id);
   const { id: eventId, lockedAt: nowMs } = event;
   const { positionIds, groupId, referendumRole = null } = body;
@@ -115,6 +117,7 @@ export const createCandidate: CreatePart<Candidate, NewCandidate> = async (tx, d
   await guardChange(tx, event, 'change_names');
   const status = body.status ?? 'approved';
   const count = await requireRoomForCandidate(tx, eventId, { source: 'organizer', stands: isStanding(status) });
+  await deps.logRecorder.recordWaiting(tx, event);
   const candidate = await insertCandidate(tx, {
     ...body,
     ...newRow(deps, event, 'candidates'),
@@ -141,7 +144,7 @@ export function optionsOf(language: VotingEvent['language'], positionId: string)
 }
 
 /** Gives Yes, No and Abstain, in the event's language, to each referendum that has no candidate on the ballot. */
-export async function giveOptions(tx: Transaction, deps: BallotChangeDeps, organizer: Organizer): Promise<void> {
+export async function giveOptions(tx: Transaction, deps: ChangeDeps, organizer: Organizer): Promise<void> {
   for (const positionId of await listBareReferendums(tx, organizer.event.id))
     for (const option of optionsOf(organizer.event.language, positionId))
       await createCandidate(tx, deps, organizer, option);
@@ -166,8 +169,6 @@ const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status
   rejected: 'approved',
 };
 
-type ChangeDeps = BallotChangeDeps & Pick<Deps, 'logRecorder'>;
-
 /**
  * Changes a candidate. Once ballots exist, a candidate leaves only as `withdrawn`: its votes stay, but ranked tallies skip it.
  * @throws ApiError 404; 422; 409 if the event's phase forbids the change (`LIFE` in voting-events/lifecycle.ts)
@@ -190,10 +191,10 @@ export const changeCandidate: ChangePart<Candidate, Body, ChangeDeps> = async (t
     const stands = isStanding(changed.status) && !isStanding(before.status);
     await requireRoomForCandidate(tx, eventId, { stands, ...(takesPlace ? { source: 'registration' } : {}) });
   }
+  if (changed.status !== undefined || changed.positionIds !== undefined)
+    await deps.logRecorder.recordWaiting(tx, event);
   const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
-  const renewed = await renewBallotDefinition(tx, eventId, nowMs);
-  // Logs the change now, because it can change the minimum of choices: the log's job could miss a withdrawal and return.
-  if (changed.status !== undefined) await deps.logRecorder.record(tx, renewed);
+  await renewBallotDefinition(tx, eventId, nowMs);
   const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;
   const change = differenceOf(before, after);
   await recordBallotChange(tx, deps, organizer, 'candidate.updated', id, change, told);

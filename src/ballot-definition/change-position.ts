@@ -35,6 +35,7 @@ import {
 import {
   countStanding,
   findPosition,
+  forgetIdleCredits,
   insertPosition,
   isPaidFor,
   takeStrayRoles,
@@ -134,6 +135,7 @@ export const changePosition: ChangePart<Position, Body, TopUpDeps> = async (tx, 
   if (actions.has('change_ballot_rules') && (await isPaidFor(tx, eventId, [id]))) throw refuse('paid_registration');
   const after = await updatePosition(tx, eventId, id, { ...changed, ...settings, updatedAt: nowMs });
   if (changed.votingMethod !== undefined) await dropStrayRoles(tx, deps, event);
+  if (after.quadraticBaseCreditBudget !== before.quadraticBaseCreditBudget) await forgetIdleCredits(tx, eventId);
   await renewBallotDefinition(tx, eventId, nowMs);
   await recordBallotChange(tx, deps, organizer, 'position.updated', id, differenceOf(before, after));
   return after;

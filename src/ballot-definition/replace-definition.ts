@@ -30,7 +30,7 @@ import { type Kind, matchDefinition } from './match-definition.ts';
 import { settingIssues, settle } from './position-settings.ts';
 import { differencesOf, type ReadDefinition, readDefinition } from './read-definition.ts';
 import { CAPS, PREFIXES, requireTopUp, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
-import { isAnyCandidatePaidFor, isPaidFor, listCandidates, listParts } from './repository.ts';
+import { forgetIdleCredits, isAnyCandidatePaidFor, isPaidFor, listCandidates, listParts } from './repository.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
 
 const CAPPED = namesOf(CAPS);
@@ -58,14 +58,18 @@ async function applyDefinition(
   event: VotingEvent,
   definition: EventDefinition,
 ): Promise<void> {
-  for (const kind of CAPPED) if (definition[kind].length > CAPS[kind]) throw planLimit(`${kind}_per_event`, CAPS[kind]);
+  const before = await listParts(tx, event.id);
+  // Registrations take no place of the organizer's: what is shown can be sent back.
+  const mostOf = (kind: Kind): number => Math.max(CAPS[kind], before[kind].length);
+  for (const kind of CAPPED)
+    if (definition[kind].length > mostOf(kind)) throw planLimit(`${kind}_per_event`, mostOf(kind));
   const issues = rowIssues(definition);
   for (const [index, position] of definition.positions.entries()) {
     requireTopUp(deps, organizer, position.quadraticTopUp);
     issues.push(...within(index, await topUpIssues(tx, deps, event, position.quadraticTopUp)));
   }
   if (issues.length > 0) throw new OfRows(validationError(issues));
-  await writeRows(tx, deps, event.id, definition);
+  await writeRows(tx, deps, event.id, definition, before);
 }
 
 /** Issues of a document's rows, whose paths are inside the document already. */
@@ -95,9 +99,9 @@ async function writeRows(
   deps: TopUpDeps,
   eventId: string,
   definition: EventDefinition,
+  before: Awaited<ReturnType<typeof listParts>>,
 ): Promise<void> {
   const nowMs = deps.clock.now();
-  const before = await listParts(tx, eventId);
   const ids = await matchDefinition(definition, before);
   for (const kind of CAPPED)
     for (const { id } of definition[kind]) ids[kind].getOrInsertComputed(id, () => deps.ids.sortable(PREFIXES[kind]));
@@ -232,6 +236,7 @@ export async function replaceDefinition(
   const locked = await lockForChange(tx, organizer.event.id);
   if (statusAt(locked, locked.lockedAt) !== 'draft') throw refuse('not_a_draft');
   await guardChange(tx, locked, 'change_ballot_rules');
+  await forgetIdleCredits(tx, locked.id);
   const before = await readDefinition(tx, locked);
   // The rows come before the event is judged: a start that has come opens what the document says, not what it replaces.
   await updateVotingEvent(tx, deps, organizer, withDefaults(definition.event), (event) =>

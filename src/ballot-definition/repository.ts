@@ -56,6 +56,11 @@ function rowsOf<Table extends EventTable>(table: Table) {
   };
 }
 
+/** Call when a budget changes: visitors whose ballots were dropped keep no credits of the earlier one (`credits.sql`). */
+export async function forgetIdleCredits(tx: Transaction, eventId: string): Promise<void> {
+  await tx.execute(sql`SELECT forget_idle_credits(${eventId})`);
+}
+
 export const { find: findPosition, insert: insertPosition, update: updatePosition } = rowsOf(positions);
 export const { find: findCandidate, insert: insertCandidate, update: updateCandidate } = rowsOf(candidates);
 export const { find: findGroup, insert: insertGroup, update: updateGroup } = rowsOf(groups);

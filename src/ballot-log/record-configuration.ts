@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { type Executor, type Transaction, valuesOf } from '#src/database/client.ts';
+import { type Executor, isTrue, type Transaction, valuesOf } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
@@ -134,8 +134,11 @@ type RecorderDeps = RecordDeps & Pick<Deps, 'secrets' | 'definitions' | 'logKey'
 
 /** Records a change of an event in its transaction, so that no ballot comes between change and leaf. Call with the event locked. */
 export function createLogRecorder(deps: RecorderDeps): LogRecorder {
-  return {
+  const recorder: LogRecorder = {
     hold: waitForSequencer,
+    async recordWaiting(tx, event) {
+      if (await hasBallotsSinceChange(tx, event.id)) await recorder.record(tx, event);
+    },
     async record(tx, event) {
       const head = await lockHead(tx, event.id);
       if (head === undefined || (await findClose({ db: tx, logKey: deps.logKey }, event, head))) return true;
@@ -152,4 +155,14 @@ export function createLogRecorder(deps: RecorderDeps): LogRecorder {
       return true;
     },
   };
+  return recorder;
 }
+
+/** Whether a change of an event waits for its leaf, and a ballot was confirmed since or waits for its confirm. */
+const hasBallotsSinceChange = (tx: Transaction, eventId: string): Promise<boolean> =>
+  isTrue(
+    tx,
+    sql`SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR l.confirmed_at_change < l.ballots + (
+        SELECT count(*) FROM ballot_queue WHERE voting_event_id = ${eventId})
+      FROM ballot_logs l WHERE l.voting_event_id = ${eventId} AND l.confirmed_at_change IS NOT NULL`,
+  );

@@ -56,6 +56,13 @@ function noteNamed(named: Float64Array, { candidates, length }: BallotReader, ti
   }
 }
 
+/** Leaves rows out of a result, and what a scale without 0 has given them out of its sum of votes. */
+function withoutRows(result: PositionResult, isLeftOut: (index: number) => boolean): PositionResult {
+  const gone = result.candidates.filter((_, index) => isLeftOut(index));
+  const totalVotes = gone.reduce((total, { votesWon }) => total - votesWon, result.totalVotes);
+  return { ...result, totalVotes, candidates: result.candidates.filter((row) => !gone.includes(row)) };
+}
+
 /** Arrays are faster than maps. @returns the table of each position, and how many bytes all of them take */
 function indexCandidates(positions: readonly BallotPosition[]) {
   const numbers = new Set(positions.flatMap(({ allCandidates }) => allCandidates.map(({ number }) => number)));
@@ -174,10 +181,9 @@ export class RunningCount {
       const isGrouped = groupId !== null && options.electorateMicro !== null;
       const electorateMicro = isGrouped ? (electorateByGroup?.get(groupId) ?? 0n) : options.electorateMicro;
       const result = count.report({ ...options, electorateMicro, atLeastTurnout: isGrouped });
-      const candidates = hasUnlisted
-        ? result.candidates.filter((_, index) => unlisted[index] === false || named[index] !== 0)
-        : result.candidates;
-      results.push({ ...result, candidates });
+      results.push(
+        hasUnlisted ? withoutRows(result, (index) => unlisted[index] === true && named[index] === 0) : result,
+      );
       await pauses.take();
     }
     return results;

@@ -35,6 +35,11 @@ export interface LogRecorder {
   hold(tx: Transaction, eventId: string): Promise<void>;
   /** Appends the present configuration and end of an event to its log. @returns false, without writing, if the log is disputed */
   record(tx: Transaction, event: VotingEvent): Promise<boolean>;
+  /**
+   * Records a change that still waits for its leaf, where a ballot may have been cast since. Call before a change that raises the number of
+   * candidates who stand: both in one leaf would hide that fewer stood, and such a ballot would seem to name too few.
+   */
+  recordWaiting(tx: Transaction, event: VotingEvent): Promise<void>;
 }
 
 export type EventDeps = RehearsalDeps &

@@ -234,11 +234,11 @@ export function isRollBeingCopied(executor: Executor, id: string): Promise<boole
 export const removeEventRows = (executor: Executor, id: string, maxRows: number): Promise<number> =>
   readNumber(executor, sql`SELECT delete_event_rows(${id}, ${maxRows})`);
 
-/** Whether a ballot was cast (pending, queued or in the box), a visitor has credits, or a payment for either was begun or made. */
+/** Whether a ballot was cast (pending, queued or in the box), a visitor bought or uses credits, or a payment for either was begun or made. */
 export function hasBallots(executor: Executor, eventId: string): Promise<boolean> {
   const found = sql`SELECT ${confirmed(eventId)} OR
     EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR
-    EXISTS (SELECT 1 FROM credit_balances WHERE voting_event_id = ${eventId}) OR
+    EXISTS (SELECT 1 FROM credit_balances WHERE voting_event_id = ${eventId} AND (purchased > 0 OR held > 0 OR spent > 0)) OR
     EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId} AND purpose IN ('vote', 'quadratic_credits') AND ${BOUGHT})`;
   return isTrue(executor, found);
 }

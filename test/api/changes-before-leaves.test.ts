@@ -81,3 +81,55 @@ test('an invite that is withdrawn while a log is checked disputes nothing', asyn
   const deps = { ...sealDeps(still.deps), definitions: { get } as unknown as typeof definitions };
   expect(await checkLog(deps, event.id)).toBeUndefined();
 });
+
+const THREE = [
+  { votingMethod: 'approval', candidates: ['Ada', 'Bea', 'Cy'], settings: { minSelections: 3, maxSelections: 3 } },
+  { votingMethod: 'approval', candidates: ['Eve', 'Fay'] },
+];
+
+interface Standing {
+  readonly own: ReturnType<TestAccount['of']>;
+  readonly event: TestEvent;
+  /** Of the candidate who comes and goes. */
+  readonly id: string;
+}
+const [HERE, THERE] = [
+  ({ event }: Standing) => event.positions[0]?.id,
+  ({ event }: Standing) => event.positions[1]?.id,
+];
+const change = ({ own, id }: Standing, body: object) => own.change(`/candidates/${id}`, body);
+
+test.each<[string, (standing: Standing) => Promise<unknown>, (standing: Standing) => Promise<unknown>]>([
+  [
+    'candidates are rejected together and one stands again',
+    async ({ own, id }) => demand(await own.post('/candidates/bulk', { action: 'reject', candidateIds: [id] }), 200),
+    (standing) => change(standing, { status: 'approved' }),
+  ],
+  [
+    'a candidate is deleted and another one added',
+    async ({ own, id }) => demand(await own.delete(`/candidates/${id}`), 202),
+    (standing) => standing.own.make('/candidates', { name: 'Dee', positionIds: [HERE(standing)] }),
+  ],
+  [
+    'a candidate leaves a position and returns',
+    (standing) => change(standing, { positionIds: [THERE(standing)] }),
+    // A ballot freezes where candidates stand: one who was never on the ballot joins them.
+    (standing) => standing.own.make('/candidates', { name: 'Dee', positionIds: [HERE(standing)] }),
+  ],
+])(
+  'a poll verifies where %s, with the first ballot between, before the log has a leaf of either',
+  async (_what, leave, stand) => {
+    const event = await owner.event({ ballot: { opening: 'public' } }, THREE);
+    await sealBallots(still, event.id);
+    const [position] = event.positions;
+    const [ada, bea, id = ''] = position?.candidates ?? [];
+    const standing = { own: owner.of(event), event, id };
+    await leave(standing);
+    // Two candidates stand, so that two choices are all that can be asked for.
+    const votes = [ada, bea].map((candidateId) => ({ positionId: position?.id, candidateId }));
+    await owner.votePoll(event, votes);
+    await stand(standing);
+    await sealBallots(still, event.id);
+    expect((await endOf(still, owner, event)).slice(0, 3)).toEqual([true, false, 'yes']);
+  },
+);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { createEventBody } from '#src/voting-events/event-body.ts';
 import { demand, fieldOf, issuesOf, refusalOf } from '#test/harness/answers.ts';
+import { PLURALITY } from '#test/harness/elections.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 
@@ -525,4 +526,16 @@ test.each([
   await of({ id }).change('', { endsAt: times.endsAt });
   expect(fieldOf(await of({ id }).patch('', { startsAt: times.startsAt }))).toEqual([422, 'startsAt']);
   await of({ id }).change('', { startsAt: times.startsAt, endsAt: Date.now() + HOUR_MS });
+});
+
+test('a draft with more candidates than an organizer may have, by registrations that were rejected, is sent back as it is shown', async () => {
+  const event = await account.event({}, PLURALITY, false);
+  await service.query(
+    `INSERT INTO candidates (voting_event_id, id, number, name, position_ids, status, source, sort_order, created_at, updated_at)
+     SELECT $1, 'cnd_r_' || n, 100 + n, 'Registrant ' || n, ARRAY[$2], 'rejected', 'registration', 100 + n, 1, 1 FROM generate_series(1, 1000) AS n`,
+    [event.id, event.positions[0]?.id],
+  );
+  const shown = await read(event.id);
+  expect(shown.candidates.length).toBeGreaterThan(1_000);
+  expect(demand(await of(event).put('/definition', shown), 200)).toEqual(shown);
 });

@@ -156,6 +156,17 @@ test('a score left out on a scale without 0 counts the lowest mark', async () =>
   expect(position.winners).toEqual([event.positions[0]?.candidates[0]]);
 });
 
+test('nobody who was never on the ballot adds to the votes of a scale without 0', async () => {
+  const event = await account.event({ type: 'poll' }, [
+    { votingMethod: 'score', candidates: ['Best', 'Unknown'], settings: { scoreMin: 1, scoreMax: 5 } },
+  ]);
+  const positionIds = [event.positions[0]?.id];
+  await account.of(event).make('/candidates', { name: 'Rejected', positionIds, status: 'rejected' });
+  await vote(event, [[0, 0, { value: 5 }]]);
+  const [{ candidates, totalVotes }] = (await resultsOf(event)).positions;
+  expect([valuesOf(candidates, 'votesWon'), totalVotes]).toEqual([[5, 1], 6]);
+});
+
 describe('a referendum', () => {
   test.each([
     ['yes_no', 'passed', '2/3'],

@@ -90,6 +90,22 @@ test('abandoned ballots go in chunks, and those of an event that cannot be dropp
   expect(statements).toBeGreaterThan(2_500 / 100);
 });
 
+test('the last ballot that is dropped frees the rules of a quadratic poll, and the credits of its visitor with them', async () => {
+  const settings = { quadraticBaseCreditBudget: 4 };
+  const event = await account.event({}, [{ votingMethod: 'quadratic', candidates: ['Ada', 'Ben'], settings }]);
+  const [position] = event.positions;
+  const castFor = async (value: number) => {
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0], value }];
+    return (await account.page(event, 'ballot/cast', { visitorId: `vi_${'a'.repeat(32)}`, votes })).status;
+  };
+  const widen = async () =>
+    (await account.of(event).patch(`/positions/${position?.id}`, { quadraticBaseCreditBudget: 9 })).status;
+  expect([await castFor(2), await widen()]).toEqual([201, 409]);
+  await database.query('UPDATE pending_ballots SET cast_at = 0 WHERE voting_event_id = $1', [event.id]);
+  await dropAllExpiredBallots(service.deps);
+  expect([await castFor(3), await widen(), await castFor(3)]).toEqual([422, 200, 201]);
+});
+
 test('a forced deletion of a large event is over at once for everybody, and goes on in chunks until nothing is left', async () => {
   const event = await account.event({ code: 'LARGE1' }, plan);
   await account.votePoll(event, votesFor(event));

@@ -15,6 +15,10 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
         'the sequencer moves queued ballots into the box in one transaction, and the check compares box and participants',
     },
     {
+      tables: ['pending_ballots'],
+      reason: 'a change is recorded before the next one where a ballot may have been cast between',
+    },
+    {
       tables: ['voters', 'voter_keys'],
       reason: 'the roll is rewritten when its ballots are sealed',
     },
