@@ -84,6 +84,7 @@ BEGIN
       voters, voter_keys TO voting_app';
   END IF;
   GRANT EXECUTE ON FUNCTION delete_event_rows(text, integer) TO voting_app;
+  GRANT EXECUTE ON FUNCTION delete_entries_of_moved(text, integer) TO voting_app;
   GRANT EXECUTE ON FUNCTION end_rehearsal(text, integer) TO voting_app;
   GRANT EXECUTE ON FUNCTION erase_from_trail(text, text[]) TO voting_app;
 END $$;

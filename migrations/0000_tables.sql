@@ -924,6 +924,49 @@ CREATE TABLE service_identity (
   PRIMARY KEY (kind, id)
 );
 
+-- accounts: cells with events that may be shared with an account of this one (docs/scaling.md, "More than one database").
+CREATE TABLE guest_cells (
+  account_id text NOT NULL,
+  cell text NOT NULL,
+  PRIMARY KEY (account_id, cell)
+);
+
+-- accounts: keys of accounts of other cells that used an event of this one: their names for invites and the audit trail. No key that
+-- a request may bear is found here.
+CREATE TABLE guest_keys (
+  id text PRIMARY KEY,
+  account_id text NOT NULL,
+  account_name text NOT NULL,
+  name text NOT NULL,
+  hint text NOT NULL
+);
+CREATE INDEX guest_keys_account ON guest_keys (account_id);
+
+-- voting-events: codes that a cell is giving to an event right now, in the main cell. Over with the transaction of the event.
+CREATE TABLE code_claims (
+  code_key text PRIMARY KEY,
+  cell text NOT NULL,
+  -- The transaction, in the database of its cell.
+  xid text NOT NULL,
+  claimed_at bigint NOT NULL
+);
+
+-- cells: rows of an account on its way to this cell that would act where they stood in their tables.
+CREATE TABLE arriving_rows (
+  account_id text NOT NULL,
+  place bigint NOT NULL,
+  table_name text NOT NULL,
+  content json NOT NULL,
+  PRIMARY KEY (account_id, place)
+);
+
+-- cells: accounts that moved to another cell, until the last of their rows is deleted here.
+CREATE TABLE moved_accounts (
+  account_id text PRIMARY KEY,
+  to_cell text NOT NULL,
+  moved_at bigint NOT NULL
+);
+
 -- database: one row, written by `migrate` alone (src/database/schema-number.ts).
 CREATE TABLE schema_number (
   number integer PRIMARY KEY,

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import path from 'node:path';
 import { Hono } from 'hono';
 import { accountRouter } from '#src/accounts/routes.ts';
 import { candidateRouter } from '#src/ballot-definition/candidate-routes.ts';
@@ -15,6 +14,7 @@ import { confirmBallotRouter } from '#src/ballots/confirm-ballot.ts';
 import { guardConsole } from '#src/console/guard-console.ts';
 import { consoleRouter } from '#src/console/routes.ts';
 import { publicCreditRouter } from '#src/credits/public-routes.ts';
+import { serviceOf } from '#src/http/answer-once.ts';
 import { type Authentication, authenticate } from '#src/http/authenticate.ts';
 import type { Env } from '#src/http/env.ts';
 import { answerError, logRequest, type TraceableRequest } from '#src/http/errors.ts';
@@ -36,7 +36,6 @@ import { publicPaymentRouter } from '#src/payments/public-routes.ts';
 import { rehearsedPaymentRouter } from '#src/payments/rehearse-payment.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { makeOnce } from '#src/platform/make-once.ts';
-import { pick } from '#src/platform/pick.ts';
 import { describeApi } from '#src/reference/describe-api.ts';
 import type { JsonSchema } from '#src/reference/describe-schema.ts';
 import { documentRouter, referenceRouter } from '#src/reference/reference-routes.ts';
@@ -51,7 +50,7 @@ import { copyRouter } from '#src/voters/copy-event.ts';
 import { notificationRouter } from '#src/voters/notification-routes.ts';
 import { publicVoterRouter } from '#src/voters/public-routes.ts';
 import { voterRouter } from '#src/voters/voter-routes.ts';
-import { findGenuineAccess, requireOpenLog } from '#src/voting-events/access.ts';
+import { findSeenAccess, requireOpenLog } from '#src/voting-events/access.ts';
 import { auditRouter } from '#src/voting-events/audit-routes.ts';
 import { eventRouter } from '#src/voting-events/event-routes.ts';
 import { inviteRouter } from '#src/voting-events/invite-routes.ts';
@@ -75,7 +74,7 @@ export function createApp(
   const app = new Hono<Env>();
   app.use(deps.loopWatch.middleware);
   app.use(logRequest(deps.log, observe));
-  app.use(startRequest(answeringDeps(deps), randomUUID, config.baseUrl.startsWith('https://')));
+  app.use(startRequest(serviceOf(deps), randomUUID, config.baseUrl.startsWith('https://')));
   app.use('/console/*', guardConsole); // 404
   app.use(findOperation(app, () => operations)); // 404, 400
   app.use(shedLoad(deps.load, authenticator)); // 500
@@ -108,7 +107,7 @@ export function createApp(
   app.route('/', exportRouter(deps));
   app.route(
     '/',
-    webhookRouter(deps, (accountId, reference) => findGenuineAccess(deps, accountId, reference)),
+    webhookRouter(deps, (accountId, reference) => findSeenAccess(deps, accountId, reference)),
   );
   app.route(PUBLIC_EVENT, publicBallotDefinitionRouter(deps, registrationCheckout(payments)));
   app.route(PUBLIC_EVENT, publicVoterRouter(deps));
@@ -129,16 +128,6 @@ export function createApp(
   app.route('/openapi.json', documentRouter(describe));
   const operations = operationsOf(app);
   return app;
-}
-
-function answeringDeps(deps: Deps): Env['Variables']['service'] {
-  return {
-    ...pick(deps, ['db', 'log', 'leases', 'load', 'threads', 'idempotency']),
-    referenceUrl: deps.config.apiDocUrl,
-    bodyFolder: path.join(deps.config.dataDir, 'bodies'),
-    // Invalidate this process's cache at once, so that the caller's next request sees the change. The database notifies other processes.
-    changed: (eventId) => deps.events.forget(eventId),
-  };
 }
 
 export function describeApp(operations: readonly Operation[], { config, version }: Deps): Promise<JsonSchema> {

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { unlessRefused } from '#src/ballot-log/signed-note.ts';
+import { MAIN_CELL } from '#src/database/other-cells.ts';
 import type { ProgramFolders } from '#src/database/postgres-programs.ts';
 import { PROVIDER_NAMES, type ProviderName } from '#src/payment-providers/registered.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
@@ -64,6 +65,27 @@ const databaseUrl = z
   .string()
   .regex(/^postgres(ql)?:\/\//, 'must be an address such as postgres://user:password@host:5432/database');
 
+/** One database of several (docs/scaling.md, "More than one database"). */
+export interface CellPlace {
+  readonly name: string;
+  /** May contain a password: never log it. */
+  readonly url: string;
+}
+
+const CELL = /^([a-z][a-z0-9-]{0,19})=(postgres(?:ql)?:\/\/\S+)$/;
+const CELL_WORDS = `must list cells as name=postgres://…, several with commas: each name once, in lower case and not ${MAIN_CELL}, each address once`;
+
+/** Splits at commas before the next cell only, because an address may name several hosts with commas. */
+const cells = z.string().transform((value, context): readonly CellPlace[] => {
+  const parts = value.split(/,(?=[a-z][a-z0-9-]{0,19}=postgres)/).map((part) => CELL.exec(part.trim()));
+  const places = parts.flatMap((part) => (part === null ? [] : [{ name: part[1] ?? '', url: part[2] ?? '' }]));
+  const distinct = (values: readonly string[]): boolean => new Set(values).size === parts.length;
+  const names = places.map(({ name }) => name);
+  if (distinct(names) && distinct(places.map(({ url }) => url)) && !names.includes(MAIN_CELL)) return places;
+  context.addIssue({ code: 'custom', message: CELL_WORDS });
+  return z.NEVER;
+});
+
 const environmentSchema = z.object({
   PORT: port.default(3000),
   HOST: z.string().min(1).optional(),
@@ -78,6 +100,8 @@ const environmentSchema = z.object({
   /** A replica for long reads; undefined without one. */
   DATABASE_READ_URL: databaseUrl.optional(),
   DATABASE_REQUIRE_STANDBY: onOff.default(false),
+  /** Further databases, each with whole accounts. */
+  DATABASE_CELLS: cells.default([]),
   DATA_DIR: z.string().min(1).optional(),
   /** The folder for the keys of secret events. If undefined, `readKeyFolders` chooses; the database stores keys encrypted. */
   BALLOT_KEYS_DIR: z.string().min(1).optional(),
@@ -219,6 +243,11 @@ export function readConfig(environment: Environment = process.env): Config {
   }
   if (embedded && settings.databaseReadUrl !== undefined)
     throw new ConfigError('DATABASE_READ_URL needs DATABASE_URL: the database that it leads to a copy of');
+  const { databaseCells } = settings;
+  if (embedded && databaseCells.length > 0)
+    throw new ConfigError(`DATABASE_CELLS needs DATABASE_URL: the cell ${MAIN_CELL}`);
+  if (databaseCells.some(({ url }) => url === settings.databaseUrl))
+    throw new ConfigError(`DATABASE_CELLS must not name the database of DATABASE_URL, which is the cell ${MAIN_CELL}`);
   const baseUrl = settings.baseUrl ?? `http://localhost:${settings.port}`;
   const dataDir = resolveFolder(settings.dataDir ?? path.join(PROJECT_ROOT, '.data'));
   return {

@@ -32,12 +32,26 @@ import type { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
 import type { WebhookReach } from '#src/webhooks/receiver-url.ts';
 import type { Config } from './config.ts';
 
+export interface Standing {
+  isServed: boolean;
+  /** When its heartbeat was last answered, by `monotonicMs`; infinite where no heartbeat runs. */
+  answeredAt: number;
+}
+
 /** Everything that requests and jobs depend on. */
 export interface Deps {
   /** Counts the ballots of events, in this thread or another. */
   readonly counting: Counting;
   readonly config: Config;
   readonly version: string;
+  /** Its name among the cells: `main` with one database. */
+  readonly cell: string;
+  /** Every cell by name, this one too. Each is asked for what it holds: no directory could differ from them. */
+  readonly cells: ReadonlyMap<string, Deps>;
+  /** Whether this process found the cell's database to be one of this service, and when it answered. */
+  readonly standing: Standing;
+  /** May contain a password: never log it. */
+  readonly databaseUrl: string;
   readonly db: Database;
   /** A separate pool for searches, statistics and long lists, which must not take connections from casts and confirms. */
   readonly reads: Database;

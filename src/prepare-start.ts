@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { checkIdentity, storeIdentity, withLogIdentity } from '#src/ballot-log/service-identity.ts';
-import type { Config } from '#src/config.ts';
+import type { CellPlace, Config } from '#src/config.ts';
 import {
   checkCopy,
   checkServer,
@@ -15,9 +15,10 @@ import {
 } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
+import { findSchemaRefusal } from '#src/database/schema-number.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { checkKeyFolders, checkPlaces } from '#src/voting-events/check-ballot-keys.ts';
-import { markFirst } from '#src/voting-events/key-places.ts';
+import { markFirst, shareIdentity } from '#src/voting-events/key-places.ts';
 
 /** All checks for the start and for `doctor`. Writes nothing. @param now this machine's clock, Unix milliseconds */
 export async function checkStart(config: Config, url: string, now: () => number): Promise<Finding[]> {
@@ -69,6 +70,58 @@ export async function prepareStart(config: Config, url: string, now: () => numbe
     const warnings = findings.filter(({ status }) => status === 'warning');
     return { config: await withLogIdentity(config, client), warnings };
   });
+}
+
+/** Settings as they apply to another cell than the main one. */
+const ofCell = (config: Config): Config => ({ ...config, databaseReadUrl: undefined });
+
+/** Makes an empty cell one of this service. @param config as the start of the main cell completed it @throws StartRefused for another service's */
+export async function joinCell(config: Config, mainUrl: string, { name, url }: CellPlace): Promise<void> {
+  await requireMigrated(url);
+  await withConnection(url, async (client) => {
+    const isSame = await withConnection(mainUrl, (main) => shareIdentity(main, client));
+    if (!isSame)
+      throw new StartRefused(
+        `the database of cell ${name} was made for another service. Name an empty database in DATABASE_CELLS, or serve this one by itself`,
+      );
+    await storeIdentity(config, client);
+    refuseFailed(await checkIdentity(config, client));
+  });
+}
+
+/**
+ * Checks and migrates the other cells, and makes them those of this service. One that cannot be reached is named and does not stop the
+ * start: it is begun when it answers.
+ * @throws StartRefused, SchemaRefused, with the name of the cell
+ */
+export async function prepareCells(config: Config, mainUrl: string, now: () => number, say: (line: string) => void) {
+  for (const place of config.databaseCells) {
+    const named = (line: string): string => `cell ${place.name}: ${line}`;
+    try {
+      const findings = await checkServer(place.url, now, config.requireStandby);
+      refuseFailed(findings.filter(({ name }) => name !== 'schema'));
+      await migrate(place.url, { say: (line) => say(named(line)) });
+      await joinCell(config, mainUrl, place);
+    } catch (fault) {
+      const refused = fault instanceof StartRefused ? fault : findSchemaRefusal(fault);
+      if (refused !== undefined) throw new StartRefused(named(refused.message));
+      const reason = explainDatabaseFault(fault);
+      if (reason === undefined) throw fault;
+      say(`Note: ${named(`the database cannot be used: ${reason}. It is begun when it answers`)}`);
+    }
+  }
+}
+
+/** `doctor`: a line for each other cell. */
+export async function checkCells(config: Config, now: () => number): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const { name, url } of config.databaseCells) {
+    const all = await checkStart(ofCell(config), url, now);
+    const worst = all.find(({ status }) => status === 'failed') ?? all.find(({ status }) => status === 'warning');
+    const fine = 'it answers, has this build’s schema, and is of this service';
+    findings.push({ ...(worst ?? { status: 'ok', detail: fine, cure: '' }), name: `cell ${name}` });
+  }
+  return findings;
 }
 
 /** A process that runs jobs stores checkpoints in DATA_DIR. @throws the file system's error if it cannot */

@@ -1,6 +1,8 @@
 import { readCloseDue } from '#src/ballot-log/due-repository.ts';
 import { countStandbys } from '#src/database/check-server.ts';
 import type { Database } from '#src/database/client.ts';
+import { isSilent, MAIN_CELL } from '#src/database/other-cells.ts';
+import type { Deps } from '#src/deps.ts';
 import { countFailedJobs } from '#src/jobs/inspect.ts';
 import type { AnyJob } from '#src/jobs/queue.ts';
 import type { Readings } from '#src/server/metrics.ts';
@@ -50,5 +52,52 @@ export async function readFigures(
     witnessLagSeconds: new Map(
       [...(await readWitnessLag(db, witnesses))].map(([name, ms]) => [name, ms / 1_000] as const),
     ),
+    silentCells: new Map(),
   };
+}
+
+/** Figures of which the whole service has as much as its cells together; of the others it has the greatest. */
+const ADDED: readonly (keyof Readings)[] = [
+  'poolWaiting',
+  'pendingWebhooks',
+  'unsealedBallots',
+  'logAlarms',
+  'failedJobs',
+];
+
+type Figure = Readings[keyof Readings];
+
+function join(name: keyof Readings, one: Figure, other: Figure): Figure {
+  const together = (a: number, b: number): number => {
+    if (name === 'standbys') return Math.min(a, b);
+    return ADDED.includes(name) ? a + b : Math.max(a, b);
+  };
+  if (typeof one === 'number' || typeof other === 'number') return together(Number(one), Number(other));
+  const both = new Map(one);
+  for (const [key, value] of other) {
+    const before = both.get(key);
+    both.set(key, before === undefined ? value : together(before, value));
+  }
+  return both;
+}
+
+/** The figures of all cells that answer, as one. */
+export async function readFiguresOfCells(
+  cells: readonly Deps[],
+  jobs: Parameters<typeof readFigures>[1],
+): Promise<Readings> {
+  const asked = cells.filter((cell) => cells.length === 1 || !isSilent(cell));
+  const found = await Promise.all(
+    asked.map(({ cell, db, config }) => readFigures(db, jobs, cell === MAIN_CELL ? config.witnesses : [])),
+  );
+  const [first, ...others] = found;
+  if (first === undefined) throw new Error('no cell answers');
+  if (cells.length === 1) return first;
+  const names = Object.keys(first) as (keyof Readings)[];
+  const joined = others.reduce(
+    (one, other) =>
+      Object.fromEntries(names.map((name) => [name, join(name, one[name], other[name])])) as unknown as Readings,
+    first,
+  );
+  return { ...joined, silentCells: new Map(cells.map((cell) => [cell.cell, isSilent(cell) ? 1 : 0])) };
 }

@@ -12,7 +12,7 @@ import { systemClock } from '#src/platform/clock.ts';
 import { explainFileFault } from '#src/platform/files.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { prepareStart, withSecretKey } from '#src/prepare-start.ts';
+import { prepareCells, prepareStart, withSecretKey } from '#src/prepare-start.ts';
 import { AssetsMissing, readAssets } from '#src/reference/built-assets.ts';
 import { closeDeps, createDeps, startService } from '#src/service.ts';
 import { sealDeps } from '#src/work.ts';
@@ -50,6 +50,7 @@ async function start(given: Config) {
   const { config, warnings } = await prepareStart(withSecretKey(given), url, () => systemClock.now(), say);
   // With the embedded database, omit the warnings, because the user cannot fix their causes.
   if (!embedded) for (const { detail, cure } of warnings) say(`Note: ${detail}. ${cure}`.trim());
+  await prepareCells(config, url, () => systemClock.now(), say);
   let address: string | undefined;
   const sandbox =
     embedded && !config.production

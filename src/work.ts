@@ -6,7 +6,9 @@ import { noteForgedRowsJob } from '#src/ballot-log/restore-end.ts';
 import { removeDeadRowsJob } from '#src/ballot-log/rewrite-roll.ts';
 import { type SealDeps, sequenceLogJob, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
+import { finishMoves } from '#src/cells/finish-move.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import { MAIN_CELL } from '#src/database/other-cells.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/rate-limit.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
@@ -91,6 +93,12 @@ export function allJobs(deps: Deps): AnyJob[] {
   ];
 }
 
+/** The service has one log of its own, in the main cell. */
+const ofServiceLog = (deps: Deps): RecurringJob[] => [
+  { name: 'sequence_service_log', schedule: '* * * * *', work: () => sequenceServiceLog(deps) },
+  { name: 'ask_witnesses_again', schedule: '* * * * *', work: () => askWitnesses(deps) },
+];
+
 export function recurringJobs(deps: Deps): RecurringJob[] {
   const payments = paymentDeps(deps);
   const tendKeys = () => deps.ballotKeys.destroyRetired().then(() => deps.ballotKeys.destroyLeft());
@@ -107,8 +115,8 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
     ...ofPayments.map((job) => ({ ...job, group: 'payments' as const })),
     { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => sequenceLogs(sealDeps(deps)) },
     { name: 'tend_ballot_keys', schedule: '* * * * *', work: tendKeys },
-    { name: 'sequence_service_log', schedule: '* * * * *', work: () => sequenceServiceLog(deps) },
-    { name: 'ask_witnesses_again', schedule: '* * * * *', work: () => askWitnesses(deps) },
+    ...(deps.cell === MAIN_CELL ? ofServiceLog(deps) : []),
+    ...(deps.cells.size === 1 ? [] : [{ name: 'finish_moves', schedule: '* * * * *', work: () => finishMoves(deps) }]),
     { name: 'check_changed_logs', schedule: '23 * * * *', work: checkChangedLogs },
     { name: 'check_all_logs', schedule: '37 2 * * *', work: () => checkLogs(deps, 0) },
     { name: 'disclose_voters', schedule: '* * * * *', work: () => deps.counting.disclosure.stepAll() },

@@ -38,6 +38,7 @@ const ROOMS = [
   'letters',
   'console',
   'demo',
+  'cells',
   'commands',
 ];
 /** A slice's own business: other slices meet it at its verbs and types. */
@@ -53,34 +54,35 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2074,
-  'payment-providers': 2017,
-  database: 2267,
+  platform: 2069,
+  'payment-providers': 2013,
+  database: 2323,
   'embedded-postgres': 850,
-  http: 4149,
-  server: 1013,
+  http: 4218,
+  server: 1017,
   reference: 2767,
   jobs: 613,
   mail: 618,
-  accounts: 931,
-  webhooks: 2448,
-  'voting-events': 5128,
-  'ballot-definition': 3852,
-  voters: 5520,
-  payments: 4065,
-  credits: 707,
-  ballots: 3155,
-  'ballot-log': 4666,
-  'service-log': 648,
+  accounts: 992,
+  webhooks: 2436,
+  'voting-events': 5262,
+  'ballot-definition': 3864,
+  voters: 5478,
+  payments: 4066,
+  credits: 697,
+  ballots: 3149,
+  'ballot-log': 4673,
+  'service-log': 699,
   tally: 2554,
-  results: 6312,
-  letters: 1010,
+  results: 6323,
+  letters: 1011,
   console: 1142,
   demo: 435,
+  cells: 949,
   commands: 4081,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_200;
+const LINES_OF_ALL = 66_780;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

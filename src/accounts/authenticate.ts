@@ -20,6 +20,12 @@ interface CacheEntry {
   readonly readAtMs: number;
 }
 
+/** The hash of the key in an Authorization header, in hexadecimal; undefined unless it can be a key. */
+export function hashOfKey(authorization: string | undefined): string | undefined {
+  const key = BEARER.exec(authorization ?? '')?.[1];
+  return key === undefined || !isWellFormedApiKey(key) ? undefined : hashApiKey(key).toString('hex');
+}
+
 /** The same message for a missing, malformed, unknown, revoked or expired key, so that guessing reveals nothing. */
 export function unauthorized(): ApiError {
   return new ApiError('unauthorized', 'Send a valid API key in the header Authorization: Bearer <API_KEY>.');
@@ -45,10 +51,10 @@ export class Authenticator {
 
   /** @param mayAsk whether the database may be asked about a key not valid lately @throws ApiError `unauthorized` */
   async authenticate(authorization: string | undefined, mayAsk: () => boolean = () => true): Promise<Caller> {
-    const key = BEARER.exec(authorization ?? '')?.[1];
-    if (key === undefined || !isWellFormedApiKey(key)) throw unauthorized();
+    const hash = hashOfKey(authorization);
+    if (hash === undefined) throw unauthorized();
     const nowMs = this.#deps.clock.now();
-    const found = await this.#find(hashApiKey(key), nowMs, mayAsk);
+    const found = await this.#find(hash, nowMs, mayAsk);
     if (found === undefined || found.key.revokedAt !== null) throw unauthorized();
     if (found.key.expiresAt !== null && found.key.expiresAt <= nowMs) throw unauthorized();
     this.#lastUsed.set(found.key.id, nowMs);
@@ -57,9 +63,8 @@ export class Authenticator {
 
   /** The account of a cached valid key; never queries the database. */
   accountOf(authorization: string): string | undefined {
-    const key = BEARER.exec(authorization)?.[1];
-    if (key === undefined || !isWellFormedApiKey(key)) return undefined;
-    return this.#valid.get(hashApiKey(key).toString('hex'))?.found.account.id;
+    const hash = hashOfKey(authorization);
+    return hash === undefined ? undefined : this.#valid.get(hash)?.found.account.id;
   }
 
   /** Removes a key from the caches after a notification of its change. @param hash in hexadecimal */
@@ -89,21 +94,20 @@ export class Authenticator {
     await updateLastUsed(this.#deps.db, used);
   }
 
-  async #find(hash: Buffer, nowMs: number, mayAsk: () => boolean): Promise<KeyWithAccount | undefined> {
-    const name = hash.toString('hex');
+  async #find(name: string, nowMs: number, mayAsk: () => boolean): Promise<KeyWithAccount | undefined> {
     const kept = this.#valid.get(name);
     const ageMs = kept === undefined ? Number.POSITIVE_INFINITY : nowMs - kept.readAtMs;
     if (kept !== undefined && ageMs < HIT_MS) return kept.found;
     if ((this.#unknown.get(name) ?? 0) > nowMs) return undefined;
     // Concurrent requests with one key share a look-up, which counts once for `mayAsk`.
     if (!this.#asking.has(name) && ageMs >= KNOWN_MS && !mayAsk()) return undefined;
-    const ask = () => this.#ask(hash, name, nowMs).finally(() => this.#asking.delete(name));
+    const ask = () => this.#ask(name, nowMs).finally(() => this.#asking.delete(name));
     return this.#asking.getOrInsertComputed(name, ask);
   }
 
-  async #ask(hash: Buffer, name: string, nowMs: number): Promise<KeyWithAccount | undefined> {
+  async #ask(name: string, nowMs: number): Promise<KeyWithAccount | undefined> {
     const changes = this.#changes;
-    const found = await findKeyByHash(this.#deps.db, hash);
+    const found = await findKeyByHash(this.#deps.db, Buffer.from(name, 'hex'));
     if (found !== undefined && !isTagged(this.#deps.secrets, found.key.tag, rowOfApiKey(found.key))) {
       this.#deps.log.error({ alarm: 'rows_disagree', key: found.key.id }, 'an API key was written from outside');
       // Not 401, which would mean a revoked key: the cause may be a replaced secret key.

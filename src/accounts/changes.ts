@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
 import { OPERATOR } from '#src/http/caller.ts';
@@ -103,12 +103,18 @@ interface ChangeFilter extends TimeWindow {
   readonly keyId?: string | undefined;
 }
 
+/** Names of the key and account behind a change: a guest's from another cell stand in a table of their own. */
+const BY = {
+  keyName: sql<string | null>`coalesce(${apiKeys.name}, guest_keys.name)`,
+  keyHint: sql<string | null>`coalesce(${apiKeys.hint}, guest_keys.hint)`,
+  accountId: sql<string | null>`coalesce(${accounts.id}, guest_keys.account_id)`,
+  accountName: sql<string | null>`coalesce(${accounts.name}, guest_keys.account_name)`,
+};
+const GUEST_KEYS = sql`guest_keys`;
+
 const columnsOf = (entry: typeof auditEntries | ReturnType<typeof newestOf>) => ({
   ...pick(entry, ['id', 'votingEventId', 'keyId', 'action', 'resource', 'before', 'after', 'createdAt']),
-  keyName: apiKeys.name,
-  keyHint: apiKeys.hint,
-  accountId: accounts.id,
-  accountName: accounts.name,
+  ...BY,
 });
 
 const newestOf = (executor: Executor, inWindow: SQL | undefined) =>
@@ -127,6 +133,7 @@ export async function listChangesAfter(executor: Executor, eventId: string, afte
     .from(auditEntries)
     .leftJoin(apiKeys, eq(apiKeys.id, auditEntries.keyId))
     .leftJoin(accounts, eq(accounts.id, apiKeys.accountId))
+    .leftJoin(GUEST_KEYS, sql`guest_keys.id = ${auditEntries.keyId}`)
     .where(and(eq(auditEntries.votingEventId, eventId), gt(auditEntries.id, after)))
     .orderBy(asc(auditEntries.id))
     .limit(limit);
@@ -147,12 +154,13 @@ export async function listChanges(
     .from(newest)
     .leftJoin(apiKeys, eq(apiKeys.id, newest.keyId))
     .leftJoin(accounts, eq(accounts.id, apiKeys.accountId))
+    .leftJoin(GUEST_KEYS, sql`guest_keys.id = ${newest.keyId}`)
     .where(
       and(
         action === undefined ? undefined : eq(newest.action, action),
         resource === undefined ? undefined : eq(newest.resource, resource),
         keyId === undefined ? undefined : eq(newest.keyId, keyId),
-        holdsText(search, newest.action, newest.resource, apiKeys.name),
+        holdsText(search, newest.action, newest.resource, BY.keyName),
       ),
     )
     .orderBy(desc(newest.id))

@@ -1,6 +1,8 @@
 import { and, asc, eq, isNull, sql } from 'drizzle-orm';
 import { type Database, type Executor, firstOf, type Transaction } from '#src/database/client.ts';
+import { firstOfCells, otherCells } from '#src/database/other-cells.ts';
 import { taggedRows } from '#src/database/tagged-rows.ts';
+import type { Deps } from '#src/deps.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { rowOfApiKey } from './api-key.ts';
@@ -53,9 +55,14 @@ export function findKeyByHash(db: Database, hash: Buffer): Promise<KeyWithAccoun
   return firstOf(keys.innerJoin(accounts, eq(accounts.id, apiKeys.accountId)).where(eq(apiKeys.hash, hash)));
 }
 
-/** Whether a key is neither revoked nor expired: checked before a download that was issued to the key is served. */
-export async function isKeyGood(db: Database, id: string, nowMs: number): Promise<boolean> {
-  const [key] = await db.select().from(apiKeys).where(eq(apiKeys.id, id));
+/** Whether a key, of any cell, is neither revoked nor expired: checked before a download that was issued to the key is served. */
+export async function isKeyGood(
+  deps: Pick<Deps, 'db' | 'cell' | 'cells'>,
+  id: string,
+  nowMs: number,
+): Promise<boolean> {
+  const find = ({ db }: Pick<Deps, 'db'>) => firstOf(db.select().from(apiKeys).where(eq(apiKeys.id, id)));
+  const key = (await find(deps)) ?? (await firstOfCells(otherCells(deps), find));
   return key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > nowMs);
 }
 

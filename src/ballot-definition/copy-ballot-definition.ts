@@ -1,5 +1,5 @@
-import { sql } from 'drizzle-orm';
-import type { Transaction } from '#src/database/client.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { type Transaction, valuesOf } from '#src/database/client.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { PREFIXES } from './record-ballot-change.ts';
 
@@ -9,11 +9,35 @@ interface BallotDefinitionCopy {
   readonly nowMs: number;
   /** Whether positions keep their offers of credits for money. */
   readonly withPrices: boolean;
+  /** The rows of a source in another cell; left out for one in this database. */
+  readonly rows?: DefinitionRows;
   /** Whether candidates keep their e-mail addresses: only in a copy within one account. */
   readonly withEmails: boolean;
 }
 
 type Kind = keyof typeof PREFIXES;
+
+const TABLES = ['voting_events', 'groups', 'positions', 'candidates', 'sponsors'] as const;
+/** By table, the rows of an event and its definition as JSON. */
+export type DefinitionRows = Readonly<Record<(typeof TABLES)[number], string>>;
+
+/** Reads the rows to copy for another cell. Call with the source locked. */
+export async function readDefinitionRows(tx: Transaction, sourceId: string): Promise<DefinitionRows> {
+  const found: [string, string][] = [];
+  for (const table of TABLES) {
+    const id = sql.identifier(table === 'voting_events' ? 'id' : 'voting_event_id');
+    const rows = sql`SELECT coalesce(json_agg(t), '[]')::text FROM ${sql.identifier(table)} t WHERE ${id} = ${sourceId}`;
+    const [text = '[]'] = await valuesOf<string>(tx, rows);
+    found.push([table, text]);
+  }
+  return Object.fromEntries(found) as DefinitionRows;
+}
+
+/** A table with the rows of the source: in this database, or as they were read from another cell. */
+const sourceOf = (rows: DefinitionRows | undefined, table: keyof DefinitionRows): SQL =>
+  rows === undefined
+    ? sql`${sql.identifier(table)}`
+    : sql`json_populate_recordset(NULL::${sql.identifier(table)}, ${rows[table]}::json)`;
 
 /** SQL conditions of the rows to copy. Self-registered candidates are copied only if they were approved, outside of a rehearsal. */
 const COPIED: Readonly<Record<Kind, string>> = {
@@ -24,9 +48,9 @@ const COPIED: Readonly<Record<Kind, string>> = {
 };
 
 /** Pairs of old and new IDs of one kind's rows, in the order of the old IDs, as a list and as a table for SQL. */
-async function renamed(tx: Transaction, ids: Ids, sourceId: string, kind: Kind) {
+async function renamed(tx: Transaction, ids: Ids, sourceId: string, kind: Kind, source: SQL) {
   const { rows } = await tx.execute<{ id: string }>(sql`
-    SELECT id FROM ${sql.identifier(kind)} WHERE voting_event_id = ${sourceId} AND ${sql.raw(COPIED[kind])} ORDER BY id`);
+    SELECT id FROM ${source} AS r WHERE voting_event_id = ${sourceId} AND ${sql.raw(COPIED[kind])} ORDER BY id`);
   const pairs = rows.map(({ id }) => [id, ids.sortable(PREFIXES[kind])] as const);
   const table = sql`unnest(${sql.param(pairs.map(([old]) => old))}::text[], ${sql.param(pairs.map(([, own]) => own))}::text[])`;
   return { pairs, table };
@@ -40,16 +64,17 @@ async function renamed(tx: Transaction, ids: Ids, sourceId: string, kind: Kind) 
 export async function copyBallotDefinition(
   tx: Transaction,
   ids: Ids,
-  { sourceId, eventId, nowMs, withPrices, withEmails }: BallotDefinitionCopy,
+  { sourceId, eventId, nowMs, withPrices, withEmails, rows }: BallotDefinitionCopy,
 ): Promise<readonly (readonly [string, string])[]> {
-  const groups = await renamed(tx, ids, sourceId, 'groups');
-  const positions = await renamed(tx, ids, sourceId, 'positions');
-  const candidates = await renamed(tx, ids, sourceId, 'candidates');
-  const sponsors = await renamed(tx, ids, sourceId, 'sponsors');
+  const from = (table: keyof DefinitionRows): SQL => sourceOf(rows, table);
+  const groups = await renamed(tx, ids, sourceId, 'groups', from('groups'));
+  const positions = await renamed(tx, ids, sourceId, 'positions', from('positions'));
+  const candidates = await renamed(tx, ids, sourceId, 'candidates', from('candidates'));
+  const sponsors = await renamed(tx, ids, sourceId, 'sponsors', from('sponsors'));
   await tx.execute(sql`
     INSERT INTO groups (voting_event_id, id, name, name_key, description, created_at, updated_at)
     SELECT ${eventId}, m.own, g.name, g.name_key, g.description, ${nowMs}, ${nowMs}
-    FROM groups g JOIN ${groups.table} AS m (old, own) ON m.old = g.id WHERE g.voting_event_id = ${sourceId}`);
+    FROM ${from('groups')} AS g JOIN ${groups.table} AS m (old, own) ON m.old = g.id WHERE g.voting_event_id = ${sourceId}`);
   await tx.execute(sql`
     INSERT INTO positions (voting_event_id, id, number, title, description, voting_method, group_id, sort_order, seats,
       min_selections, max_selections, score_min, score_max, cumulative_point_budget, quadratic_base_credit_budget,
@@ -57,7 +82,7 @@ export async function copyBallotDefinition(
     SELECT ${eventId}, m.own, p.number, p.title, p.description, p.voting_method, g.own, p.sort_order, p.seats,
       p.min_selections, p.max_selections, p.score_min, p.score_max, p.cumulative_point_budget, p.quadratic_base_credit_budget,
       CASE WHEN ${withPrices} THEN p.quadratic_top_up END, p.tie_break, p.rules, p.majority_required, ${nowMs}, ${nowMs}
-    FROM positions p JOIN ${positions.table} AS m (old, own) ON m.old = p.id
+    FROM ${from('positions')} AS p JOIN ${positions.table} AS m (old, own) ON m.old = p.id
     LEFT JOIN ${groups.table} AS g (old, own) ON g.old = p.group_id WHERE p.voting_event_id = ${sourceId}`);
   await tx.execute(sql`
     INSERT INTO candidates (voting_event_id, id, number, name, description, email, position_ids, group_id, referendum_role,
@@ -65,7 +90,7 @@ export async function copyBallotDefinition(
     SELECT ${eventId}, m.own, c.number, c.name, c.description,
       CASE WHEN ${withEmails} THEN c.email END, stands.at, g.own, c.referendum_role, c.avatar_url,
       c.status, 'organizer', c.sort_order, ${nowMs}, ${nowMs}
-    FROM candidates c JOIN ${candidates.table} AS m (old, own) ON m.old = c.id
+    FROM ${from('candidates')} AS c JOIN ${candidates.table} AS m (old, own) ON m.old = c.id
     LEFT JOIN ${groups.table} AS g (old, own) ON g.old = c.group_id
     CROSS JOIN LATERAL (
       SELECT array_agg(p.own ORDER BY s.place) AS at FROM unnest(c.position_ids) WITH ORDINALITY AS s (id, place)
@@ -74,9 +99,9 @@ export async function copyBallotDefinition(
   await tx.execute(sql`
     INSERT INTO sponsors (voting_event_id, id, name, logo_url, website_url, tier, sort_order, created_at, updated_at)
     SELECT ${eventId}, m.own, s.name, s.logo_url, s.website_url, s.tier, s.sort_order, ${nowMs}, ${nowMs}
-    FROM sponsors s JOIN ${sponsors.table} AS m (old, own) ON m.old = s.id WHERE s.voting_event_id = ${sourceId}`);
+    FROM ${from('sponsors')} AS s JOIN ${sponsors.table} AS m (old, own) ON m.old = s.id WHERE s.voting_event_id = ${sourceId}`);
   await tx.execute(sql`
     UPDATE voting_events e SET last_position_number = s.last_position_number, last_candidate_number = s.last_candidate_number
-    FROM voting_events s WHERE e.id = ${eventId} AND s.id = ${sourceId}`);
+    FROM ${from('voting_events')} AS s WHERE e.id = ${eventId} AND s.id = ${sourceId}`);
   return groups.pairs;
 }

@@ -1,9 +1,13 @@
+import path from 'node:path';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
-import type { ApiError } from '#src/platform/errors.ts';
+import { servedCells } from '#src/database/other-cells.ts';
+import type { Deps } from '#src/deps.ts';
+import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
+import { pick } from '#src/platform/pick.ts';
 import type { Answer } from './answer.ts';
 import { isKeyless } from './caller.ts';
-import type { RequestContext, TargetStep } from './env.ts';
+import type { Env, RequestContext, Service, TargetStep } from './env.ts';
 import { envelope, toApiError } from './errors.ts';
 import { ClaimRefused } from './idempotency.ts';
 import type { Claim, DeferredClaim, SecretKeeping, StoredAnswer } from './idempotent-request.ts';
@@ -13,6 +17,26 @@ import { readJsonBody } from './read-body.ts';
 import { markRehearsalText, rehearsedEventOf, wipedWithRehearsalOf } from './rehearsal.ts';
 import { inTurn, takeChangePlace } from './request-life.ts';
 import { answer, send } from './send.ts';
+
+/** What the steps of a request need of a cell. */
+export function serviceOf(deps: Deps): Service {
+  return {
+    ...pick(deps, ['db', 'log', 'leases', 'load', 'threads', 'idempotency']),
+    referenceUrl: deps.config.apiDocUrl,
+    bodyFolder: path.join(deps.config.dataDir, 'bodies'),
+    // Invalidate this process's cache at once, so that the caller's next request sees the change. The database notifies other processes.
+    changed: (eventId) => deps.events.forget(eventId),
+    answersOf: (cells) =>
+      servedCells(deps).flatMap(({ cell, idempotency }) => (cells.includes(cell) ? idempotency : [])),
+  };
+}
+
+interface Settable {
+  set(name: 'service', service: Env['Variables']['service']): void;
+}
+
+/** Lets the effect of a request happen in another cell: its transaction, and the claim of its Idempotency-Key. */
+export const changeIn = (c: Settable, there: Deps): void => c.set('service', serviceOf(there));
 
 type SettleError = (error: ApiError, body: string) => Promise<void>;
 
@@ -176,7 +200,15 @@ export function takeIdempotencyKey<Target>(
         };
         // A body with values that cannot be stored never succeeded, so no answer exists: validation refuses it later.
         const isKept = body === undefined || body.faults.length === 0;
-        if (isKept && secret !== 'never') c.set('repeatable', request);
+        if (isKept && secret !== 'never') {
+          // One key serves one request, in whichever cell that was. @throws ApiError 422 `idempotency_mismatch`
+          for (const store of c.get('service').answersOf(c.get('caller').cells ?? []))
+            await store.find(request).catch((fault: unknown) => {
+              // Another cell's database does not answer: it must not stop this one.
+              if (fault instanceof ApiError) throw fault;
+            });
+          c.set('repeatable', request);
+        }
       }
       await next();
     },

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError, badRequest } from '#src/platform/errors.ts';
@@ -33,6 +34,8 @@ export interface Authentication {
   authenticate(authorization: string | undefined, mayAsk: () => boolean): Promise<Caller>;
   /** The account of a recently valid key, from memory alone; undefined if the key is not in it. */
   accountOf(authorization: string): string | undefined;
+  /** The caller of a request that was authenticated before it came to the app; undefined if it was not. */
+  known?(request: IncomingMessage): Promise<Caller> | undefined;
 }
 
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 30;
@@ -108,6 +111,12 @@ const NOBODY: Caller = {
   requestsPerMinute: OPEN_REQUESTS_PER_MINUTE,
 };
 
+/** The address that a request is counted for. @throws ApiError 400 */
+export function readAddress({ rawHeaders, socket }: IncomingMessage, trustProxy: number): string {
+  const hops = trustProxy === 0 ? [] : valuesOf(rawHeaders, 'x-forwarded-for');
+  return addressOf(socket.remoteAddress ?? '', hops.length === 0 ? undefined : hops.join(', '), trustProxy);
+}
+
 /** Identifies the caller; `admitKeyless` decides later on requests without a key. @throws ApiError 401, 429 after many wrong keys */
 export function authenticate({
   authenticator,
@@ -118,17 +127,16 @@ export function authenticate({
   const keys = new WrongKeys(authenticator, rateLimiter);
   return async (c, next) => {
     const { scope, unlimited, keyless } = c.get('operation');
-    const direct = c.env.incoming.socket.remoteAddress ?? '';
     let caller = NOBODY;
     if (unlimited !== true) {
       const { rawHeaders } = c.env.incoming;
-      const hops = trustProxy === 0 ? [] : valuesOf(rawHeaders, 'x-forwarded-for');
-      const address = addressOf(direct, hops.length === 0 ? undefined : hops.join(', '), trustProxy);
+      const address = readAddress(c.env.incoming, trustProxy);
       c.set('known', { address });
       // There is at most one: `checkRequestSyntax` has refused a request that repeats the header.
       const [authorization] = valuesOf(rawHeaders, 'authorization');
-      if (scope !== 'none' && (keyless !== true || authorization !== undefined)) {
-        caller = await keys.callerOf(authorization, address);
+      const known = authenticator.known?.(c.env.incoming);
+      if (known !== undefined || (scope !== 'none' && (keyless !== true || authorization !== undefined))) {
+        caller = await (known ?? keys.callerOf(authorization, address));
         c.set('known', { address, accountId: caller.accountId, keyHint: caller.keyHint });
       }
     }

@@ -18,6 +18,8 @@ export interface Caller {
   readonly keyCreatedAt: number;
   /** Sustained requests a minute that the plan grants this key. */
   readonly requestsPerMinute: number;
+  /** The cell of its account, then those with events that may be shared with it. Left out for an account that is no guest. */
+  readonly cells?: readonly string[];
 }
 
 /** The key ID of the operator's own commands. The audit trail names no key for this ID. */

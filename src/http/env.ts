@@ -33,6 +33,8 @@ export interface Service {
   readonly bodyFolder: string;
   /** Called with the event's ID after a change, whether it was committed or rolled back. */
   readonly changed: (eventId: string) => void;
+  /** The stored answers of other cells, by the names of cells. A silent cell is left out. */
+  readonly answersOf: (cells: readonly string[]) => readonly IdempotencyStore[];
 }
 
 /** The variables of a request that middleware sets for later steps. */

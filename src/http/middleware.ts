@@ -46,17 +46,28 @@ export function startRequest(service: Service, newRequestId: () => string, secur
 /** Mounted after a fixed path that a parameter also matches: `GET /voters/batch` gets 400, and finds no voter. */
 export const noOtherMethod: MiddlewareHandler<Env> = async (_c, next) => next();
 
+/** The operation that takes a method and path; undefined if none does. */
+export function operationAt(
+  { router }: Hono<Env>,
+  operations: ReadonlyMap<RouterRoute, Operation>,
+  method: string,
+  path: string,
+): Operation | undefined {
+  const routes = router.match(method === 'HEAD' ? 'GET' : method, path)[0].map(([[, route]]) => route);
+  const route = routes.find((one) => operations.has(one) || one.handler === noOtherMethod);
+  return route && operations.get(route);
+}
+
 /** @param operations called once all routes are mounted @throws ApiError 404, or 400 with `Allow` for another method */
 export function findOperation(
-  { router }: Hono<Env>,
+  app: Hono<Env>,
   operations: () => ReadonlyMap<RouterRoute, Operation>,
 ): MiddlewareHandler<Env> {
   const firstOf = (routes: readonly RouterRoute[]): Operation | undefined => {
     const route = routes.find((one) => operations().has(one) || one.handler === noOtherMethod);
     return route && operations().get(route);
   };
-  const takes = (method: string, path: string): boolean =>
-    firstOf(router.match(method, path)[0].map(([[, route]]) => route)) !== undefined;
+  const takes = (method: string, path: string): boolean => operationAt(app, operations(), method, path) !== undefined;
   return (c, next) => {
     const operation = firstOf(matchedRoutes(c));
     if (operation === undefined) {
@@ -96,14 +107,28 @@ export function shedLoad(load: Load, authenticator: Authentication): MiddlewareH
 const OPEN_BURST = 20;
 const FROM_ADDRESS = 'Too many requests from this address.';
 
+/** The quota of an address for requests without a key. */
+function openQuota(
+  { requestsPerMinute: own, operationId }: Operation,
+  address: string | undefined,
+): Parameters<RateLimiter['take']> {
+  if (own !== undefined) return [`open:${operationId}:${address}`, own, monotonicMs()];
+  return [`open:${address}`, OPEN_REQUESTS_PER_MINUTE, monotonicMs(), OPEN_BURST];
+}
+
 /** @returns the seconds to wait if the address has used up its quota, otherwise undefined */
 const takeFromAddress = (rateLimiter: RateLimiter, address: string | undefined): number | undefined =>
   rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, monotonicMs(), OPEN_BURST).retryAfterSeconds;
 
+/** Whether `limitRate` will refuse a request without a key: nothing is looked up for it then. */
+export const isOverQuota = (rateLimiter: RateLimiter, operation: Operation, address: string): boolean =>
+  rateLimiter.look(...openQuota(operation, address)).retryAfterSeconds !== undefined;
+
 /** Limits keys, or addresses without a key; log keys by both, as many voters share one. @throws ApiError 429 */
 export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
   return (c, next) => {
-    const { scope, unlimited, requestsPerMinute: own, operationId } = c.get('operation');
+    const operation = c.get('operation');
+    const { scope, unlimited } = operation;
     if (scope !== 'none' && !isKeyless(c.get('caller'))) {
       const { keyId, requestsPerMinute, scopes } = c.get('caller');
       const busy = scopes.includes('log') ? takeFromAddress(rateLimiter, c.get('known').address) : undefined;
@@ -117,10 +142,7 @@ export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
         throw tooManyRequests(state.retryAfterSeconds, 'The request limit of this key is reached.');
     } else if (unlimited !== true) {
       const { address } = c.get('known');
-      const retryAfterSeconds =
-        own === undefined
-          ? takeFromAddress(rateLimiter, address)
-          : rateLimiter.take(`open:${operationId}:${address}`, own, monotonicMs()).retryAfterSeconds;
+      const { retryAfterSeconds } = rateLimiter.take(...openQuota(operation, address));
       if (retryAfterSeconds !== undefined) throw tooManyRequests(retryAfterSeconds, FROM_ADDRESS);
     }
     return next();

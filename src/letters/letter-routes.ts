@@ -15,7 +15,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { notFound, orNotFound } from '#src/platform/errors.ts';
-import { openLink, signLink } from '#src/results/download-link.ts';
+import { isEventOfLinkHere, openLink, signLink } from '#src/results/download-link.ts';
 import { countLetters } from '#src/voters/print-keys.ts';
 import { findAccess, loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
@@ -95,7 +95,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
     const nowMs = deps.clock.now();
     const token = c.req.param('token') ?? '';
     const { eventId, runId, number, accountId, keyId } = openLink(deps.secrets, token, linkSchema, nowMs);
-    if (!(await isKeyGood(deps.db, keyId, nowMs))) throw refuse('download_key_ended');
+    if (!(await isKeyGood(deps, keyId, nowMs))) throw refuse('download_key_ended');
     const access = await findAccess(deps, accountId, eventId);
     const run = access === undefined ? undefined : await findLetters(deps.db, eventId, runId);
     if (access === undefined || run === undefined || access.role === 'viewer') throw notFound();
@@ -162,6 +162,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
     ...operation('downloadLetters', 'GET /downloads/letters/:token', {
       summary: 'Download letters by their signed address',
       scope: 'none',
+      isHere: isEventOfLinkHere(deps),
       description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
       answers: answersFile(['application/pdf'], 'The letters.', undefined),
       refusals: [

@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
+import { unlessSpoilt } from '#src/platform/errors.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 const ENDINGS: Readonly<Record<DownloadKind, string>> = {
@@ -84,6 +87,16 @@ export function openLink<Content>(secrets: Secrets, token: string, schema: z.Zod
   if (nowMs >= expiresAt) throw refuse('download_link_expired');
   return parsed.data;
 }
+
+const eventLink = z.object({ eventId: z.string() });
+
+/** Whether this cell holds the event of a link, whatever else the link says and however old it is. */
+export const isEventOfLinkHere =
+  ({ db, secrets }: Pick<Deps, 'db' | 'secrets'>) =>
+  async (token: string): Promise<boolean> => {
+    const link = unlessSpoilt(() => openLink(secrets, token, eventLink, 0));
+    return link !== undefined && (await findEventById(db, link.eventId)) !== undefined;
+  };
 
 export const openDownload = (secrets: Secrets, token: string, nowMs: number): Download =>
   openLink(secrets, token, downloadSchema, nowMs);

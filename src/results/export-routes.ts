@@ -23,6 +23,7 @@ import {
   type Download,
   type DownloadKind,
   fileNameHeader,
+  isEventOfLinkHere,
   openDownload,
   PAPER_SIZES,
   signLink,
@@ -61,7 +62,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
   const signedDownload = findTarget(async (c) => {
     const download = openDownload(deps.secrets, c.req.param('token') ?? '', deps.clock.now());
     // The key, the sharing and the plan must still allow the file.
-    if (!(await isKeyGood(deps.db, download.keyId, deps.clock.now()))) throw refuse('download_key_ended');
+    if (!(await isKeyGood(deps, download.keyId, deps.clock.now()))) throw refuse('download_key_ended');
     const access = orNotFound(await findAccess(deps, download.accountId, download.eventId));
     requireFeature(deps.plans[access.ownerPlan], 'data_export');
     return { download, event: access.event };
@@ -127,6 +128,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
     ...operation('download', 'GET /downloads/:token', {
       summary: 'Download an export by its signed address',
       scope: 'none',
+      isHere: isEventOfLinkHere(deps),
       description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
       answers: answersFile(['application/pdf', 'text/csv', 'application/json', 'text/plain'], 'The file.', {
         data: { votingEventId: EXAMPLE.event, title: 'Annual general meeting', final: true, positions: [] },

@@ -14,6 +14,7 @@ export const ALARMS = [
   'ballot_log_set_back',
   'ballot_log_untended',
   'business_not_ready',
+  'cell_silent',
   'clock_drift',
   'comparison_failing',
   'database_not_durable',
@@ -52,6 +53,8 @@ export interface Readings {
   readonly standbys: number;
   /** By the name of a witness: for how long it has not signed the head of the service's own log, in seconds. */
   readonly witnessLagSeconds: ReadonlyMap<string, number>;
+  /** By the name of a cell: 1 while it does not answer. Empty with one database. */
+  readonly silentCells: ReadonlyMap<string, number>;
 }
 
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -82,6 +85,7 @@ const LABELLED: readonly (readonly [name: string, help: string, label: string, N
       'witness',
       'witnessLagSeconds',
     ],
+    ['cell_silent', 'Whether a cell does not answer, by its name', 'cell', 'silentCells'],
   ];
 
 /** The metrics of this process (completions 9.5). @param read reads the figures for a scrape */

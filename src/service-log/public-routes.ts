@@ -4,6 +4,7 @@ import { findCheckpointAt, logOrigin, signHead } from '#src/ballot-log/checkpoin
 import { EMPTY_ROOT } from '#src/ballot-log/merkle-tree.ts';
 import { ballotProofView } from '#src/ballot-log/prove.ts';
 import { noteAnswer, proveInclusion, readTileBytes, tileAnswer } from '#src/ballot-log/read-log.ts';
+import { mainOf } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
 import { answersBytes, answersOne, answersText } from '#src/http/answer-shapes.ts';
@@ -65,11 +66,12 @@ async function readServiceCheckpoint({ db, serviceLog: { signer } }: ServiceLogD
 }
 
 /** Proves that an event's newest logged checkpoint is in the service's own log, under the head with the most cosignatures. */
-async function proveCheckpoint(deps: ServiceLogDeps, eventId: string): Promise<CheckpointProof> {
-  const { db, logKey } = deps;
+async function proveCheckpoint(deps: Deps, eventId: string): Promise<CheckpointProof> {
+  const { logKey } = deps;
+  const { db } = mainOf(deps);
   const leaf = await findLeafOf(db, eventTag(logOrigin(logKey.name, eventId)));
   const heads = leaf === undefined ? [] : await listNewestCheckpoints(db, leaf.leafIndex, LOOKED_AT);
-  const signed = leaf === undefined ? undefined : await findCheckpointAt(db, eventId, leaf.size);
+  const signed = leaf === undefined ? undefined : await findCheckpointAt(deps.db, eventId, leaf.size);
   const [newest] = heads;
   if (leaf === undefined || newest === undefined || signed === undefined)
     return { status: 'queued', index: null, hashes: [], checkpoint: null, serviceCheckpoint: null };
@@ -110,7 +112,7 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
         'Every checkpoint of every event is a leaf of this one log, within about a minute. Behind the service’s signature stand the cosignatures (C2SP tlog-cosignature, `cosignature/v1`) of the witnesses that have signed this head so far.',
       answers: answersText('text/plain', 'A signed note (C2SP tlog-checkpoint).'),
     }),
-    async (c) => answer(c, noteAnswer(await readServiceCheckpoint(deps))),
+    async (c) => answer(c, noteAnswer(await readServiceCheckpoint(mainOf(deps)))),
   );
   router.on(
     ...operation('getServiceTile', 'GET /log/tile/:tile{.+}', {
@@ -121,7 +123,7 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
       answers: answersBytes('The bytes of the tile.'),
     }),
     async (c) => {
-      const content = orNotFound(await readTileBytes(serviceTree(deps.db), c.req.param('tile')));
+      const content = orNotFound(await readTileBytes(serviceTree(mainOf(deps).db), c.req.param('tile')));
       return answer(c, tileAnswer(content, 'anybody'));
     },
   );

@@ -27,6 +27,19 @@ export async function storeCompactRange(tx: Transaction, frontier: CompactRange)
 /** A leaf with its look-up key (`eventTag`, `size`). */
 type NewLeaf = Omit<typeof serviceLogLeaves.$inferInsert, 'leafIndex'>;
 
+/** The leaves that the log does not have yet. */
+export async function withoutLogged<Leaf extends NewLeaf>(
+  executor: Executor,
+  leaves: readonly Leaf[],
+): Promise<Leaf[]> {
+  const { eventTag, size } = serviceLogLeaves;
+  const tags = [...new Map(leaves.map((leaf) => [leaf.eventTag.toString('hex'), leaf.eventTag])).values()];
+  const rows = await executor.select({ eventTag, size }).from(serviceLogLeaves).where(inArray(eventTag, tags));
+  const nameOf = (leaf: Pick<NewLeaf, 'eventTag' | 'size'>): string => `${leaf.eventTag.toString('hex')} ${leaf.size}`;
+  const logged = new Set(rows.map(nameOf));
+  return leaves.filter((leaf) => !logged.has(nameOf(leaf)));
+}
+
 export const serviceTree = (executor: Executor): TreeReader => ({
   async readLeaves(from, to) {
     const { leafIndex, data } = serviceLogLeaves;

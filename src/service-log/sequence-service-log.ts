@@ -1,9 +1,11 @@
 import {
   findCheckpointAt,
+  forgetQueuedCheckpoints,
   headBody,
   logOrigin,
   openCheckpoint,
   openHead,
+  readQueuedCheckpoints,
   signHead,
   type TreeHead,
   takeQueuedCheckpoints,
@@ -13,11 +15,13 @@ import { type CompactRange, equalHashes } from '#src/ballot-log/merkle-tree.ts';
 import { type NoteSigner, renameSigner, unlessRefused } from '#src/ballot-log/signed-note.ts';
 import { appendToTree } from '#src/ballot-log/tree-store.ts';
 import type { Config } from '#src/config.ts';
-import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import { mainOf, servedCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import { sha256 } from '#src/platform/secrets.ts';
 import { ASK_WITNESSES } from './ask-witnesses.ts';
 import {
@@ -27,6 +31,7 @@ import {
   serviceTreeStore,
   storeCompactRange,
   takeServiceSequencer,
+  withoutLogged,
 } from './repository.ts';
 
 /** The signer of the service's own log, and the memory of its head outside of the database. */
@@ -58,7 +63,7 @@ export function checkpointLeaf(head: TreeHead): Buffer {
   return Buffer.from(canonicalJson(leaf));
 }
 
-export type ServiceLogDeps = Pick<Deps, 'db' | 'log' | 'logKey' | 'serviceLog' | 'checkpoints'> & {
+export type ServiceLogDeps = Pick<Deps, 'db' | 'log' | 'logKey' | 'serviceLog' | 'checkpoints' | 'cell' | 'cells'> & {
   readonly config: Pick<Config, 'witnesses'>;
 };
 
@@ -67,28 +72,59 @@ const MOST_TOGETHER = 1_000;
 /** Thrown if the database does not match what was signed for this log. Appending would fork the log, so nothing is appended. */
 export class ServiceLogSetBack extends Error {}
 
-/** Appends a leaf for every queued checkpoint, and signs the new head. Does nothing if another process holds the lock. */
-export async function sequenceServiceLog(deps: ServiceLogDeps): Promise<void> {
+/**
+ * Appends a leaf for every queued checkpoint of every cell, and signs the new head. Does nothing if another process holds the lock. The
+ * main cell holds the log. A cell that is silent is left for the next time.
+ */
+export async function sequenceServiceLog(any: ServiceLogDeps): Promise<void> {
+  const deps = mainOf(any);
+  await sequenceOf(deps, deps.db);
+  for (const { cell, db } of servedCells(deps)) {
+    await sequenceOf(deps, db).catch((fault: unknown) =>
+      deps.log.warn({ cell, fault: summariseFault(fault) }, 'the checkpoints of a cell wait'),
+    );
+  }
+}
+
+/** @param from the database of a cell, whose queue it is */
+async function sequenceOf(deps: ServiceLogDeps, from: Database): Promise<void> {
   for (;;) {
-    const { note, more } = await appendOnce(deps);
+    const { note, more, taken } = await appendOnce(deps, from);
     if (note !== undefined) await deps.serviceLog.memory.remember(REMEMBERED_AS, note);
+    // After the commit of another database: a checkpoint that is taken twice has its leaf already.
+    if (from !== deps.db) await forgetQueuedCheckpoints(from, taken);
     if (!more) return;
   }
 }
 
-const appendOnce = (deps: ServiceLogDeps): Promise<{ readonly note: string | undefined; readonly more: boolean }> =>
+type Queued = Awaited<ReturnType<typeof takeQueuedCheckpoints>>;
+
+interface Appended {
+  readonly note: string | undefined;
+  readonly more: boolean;
+  readonly taken: Queued;
+}
+
+const appendOnce = (deps: ServiceLogDeps, from: Database): Promise<Appended> =>
   inTransaction(deps.db, async (tx) => {
-    const nothing = { note: undefined, more: false };
+    const nothing = { note: undefined, more: false, taken: [] };
     if (!(await takeServiceSequencer(tx))) return nothing;
     const frontier = await findCompactRange(tx);
     await requireGenuine(deps, tx, frontier);
-    const queued = await takeQueuedCheckpoints(tx, MOST_TOGETHER);
+    const isOwn = from === deps.db;
+    const queued = isOwn
+      ? await takeQueuedCheckpoints(tx, MOST_TOGETHER)
+      : await readQueuedCheckpoints(from, MOST_TOGETHER);
+    const more = queued.length === MOST_TOGETHER;
     if (queued.length === 0) return nothing;
-    await rememberMissed(deps, tx, queued);
-    const leaves = queued.map(({ eventId, size, rootHash }) => {
+    await rememberMissed(deps, isOwn ? tx : from, queued);
+    const all = queued.map(({ eventId, size, rootHash }) => {
       const origin = logOrigin(deps.logKey.name, eventId);
       return { data: checkpointLeaf({ origin, size, rootHash }), eventTag: eventTag(origin), size };
     });
+    // Queues that move with their account may name a checkpoint in two cells.
+    const leaves = deps.cells.size === 1 ? all : await withoutLogged(tx, all);
+    if (leaves.length === 0) return { note: undefined, more, taken: queued };
     await appendToTree(
       serviceTreeStore(tx, leaves),
       frontier,
@@ -100,7 +136,7 @@ const appendOnce = (deps: ServiceLogDeps): Promise<{ readonly note: string | und
     const note = signHead({ origin: signer.name, ...head }, signer);
     await insertServiceCheckpoint(tx, { ...head, note, createdAt: await readNow(tx) });
     if (deps.config.witnesses.length > 0) await enqueue(tx, ASK_WITNESSES, {}, { key: ASK_WITNESSES.name });
-    return { note, more: queued.length === MOST_TOGETHER };
+    return { note, more, taken: queued };
   });
 
 /**
@@ -109,12 +145,12 @@ const appendOnce = (deps: ServiceLogDeps): Promise<{ readonly note: string | und
  */
 async function rememberMissed(
   { checkpoints, logKey }: ServiceLogDeps,
-  tx: Transaction,
+  executor: Executor,
   queued: readonly { readonly eventId: string; readonly size: number }[],
 ): Promise<void> {
   for (const [eventId, size] of new Map(queued.map((one) => [one.eventId, one.size]))) {
     if (((await checkpoints.recall(eventId))?.size ?? -1) >= size) continue;
-    const note = (await findCheckpointAt(tx, eventId, size))?.note;
+    const note = (await findCheckpointAt(executor, eventId, size))?.note;
     // A note under an earlier key of the logs cannot be remembered.
     if (note !== undefined && unlessRefused(() => openCheckpoint(note, logKey)) !== undefined)
       await checkpoints.remember(eventId, note);

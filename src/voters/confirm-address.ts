@@ -11,7 +11,7 @@ import { answer } from '#src/http/send.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import { lockEvent } from '#src/voting-events/repository.ts';
+import { findEventById, lockEvent } from '#src/voting-events/repository.ts';
 import { markAddressConfirmed } from './registration-repository.ts';
 import { noteBeforeRehearsal } from './voter-key.ts';
 
@@ -23,15 +23,21 @@ export function sealConfirmation(secrets: Secrets, eventId: string, voterId: str
   return secrets.seal(JSON.stringify([eventId, voterId, emailKey(email)]), LINK);
 }
 
+/** What a link names; undefined if this service did not make it. */
+function openConfirmation(secrets: Secrets, token: string): z.output<typeof linkShape> | undefined {
+  const text = secrets.openForeign(token, LINK)?.toString('utf8');
+  return text === undefined ? undefined : linkShape.parse(JSON.parse(text));
+}
+
 /**
  * Confirms the address that a link was mailed to; may be repeated until the close. The confirmation only keeps the registration from
  * expiring: it casts no ballot and approves no voter.
  * @returns false if this service did not make the link, if its registration or address is gone, or if the event has closed
  */
 async function confirmAddress(tx: Transaction, secrets: Secrets, token: string): Promise<boolean> {
-  const text = secrets.openForeign(token, LINK)?.toString('utf8');
-  if (text === undefined) return false;
-  const [eventId, voterId, address] = linkShape.parse(JSON.parse(text));
+  const link = openConfirmation(secrets, token);
+  if (link === undefined) return false;
+  const [eventId, voterId, address] = link;
   const event = await lockEvent(tx, eventId);
   if (event === undefined || statusAt(event, event.lockedAt) === 'closed') return false;
   await noteBeforeRehearsal(tx, eventId, voterId);
@@ -78,6 +84,10 @@ export function confirmAddressRouter(deps: Deps): Hono<Env> {
     ...operation('confirmAddress', 'POST /:token', {
       summary: 'Confirm the address of a registration',
       scope: 'none',
+      isHere: async (token) => {
+        const [eventId] = openConfirmation(deps.secrets, token) ?? [];
+        return eventId !== undefined && (await findEventById(deps.db, eventId)) !== undefined;
+      },
       description:
         'Confirms the address at any time before the close, any number of times, and casts nothing. With automatic approval, a registration whose link is not used within 7 days expires.',
       requestsPerMinute: 120,

@@ -5,11 +5,16 @@ import { z } from 'zod';
 import { type PlanName, type Plans, planLimit } from '#src/accounts/plans.ts';
 import { findAccount } from '#src/accounts/repository.ts';
 import { listGroupIds, listPrices } from '#src/ballot-definition/ballot-definition.ts';
-import { copyBallotDefinition } from '#src/ballot-definition/copy-ballot-definition.ts';
+import {
+  copyBallotDefinition,
+  type DefinitionRows,
+  readDefinitionRows,
+} from '#src/ballot-definition/copy-ballot-definition.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { requireServed } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { created } from '#src/http/answer.ts';
-import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
+import { change, changeIn, takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { answersCreated } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
@@ -28,7 +33,7 @@ import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { COPY_RUNNING } from '#src/voting-events/opening.ts';
-import { lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
+import { type LockedEvent, lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { aboutOf, type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { rollCopies, voters } from './tables.ts';
@@ -54,6 +59,27 @@ const SHARED = [
   ...(['contactEmail', 'language', 'logoUrl'] as const),
 ] as const;
 
+/** A source in another cell than the account that copies it. */
+interface AwaySource {
+  readonly source: LockedEvent;
+  readonly rows: DefinitionRows;
+}
+
+const readAwaySource = (deps: Deps, eventId: string): Promise<AwaySource> =>
+  inTransaction(deps.db, async (tx) => ({
+    source: await lockForChange(tx, eventId),
+    rows: await readDefinitionRows(tx, eventId),
+  }));
+
+/** A roll stays with its owner: an editor's copy with voters belongs to the owner, and is shared with the editor. */
+const belongsToOwner = ({ role }: Organizer, withVoters: boolean): boolean => withVoters && role !== 'owner';
+
+/** The cell of a guest who copies an event of this cell into their own account; undefined if the copy stays here. */
+function homeOfCopy(deps: Deps, organizer: Organizer, withVoters: boolean): Deps | undefined {
+  const [home = deps.cell] = organizer.caller.cells ?? [];
+  return home === deps.cell || belongsToOwner(organizer, withVoters) ? undefined : deps.cells.get(home);
+}
+
 /**
  * Creates a draft with the same settings, groups, positions, candidates and sponsors, in the caller's account (completions 10.4); a copy
  * with voters belongs to the owner of the source (completions 2.5). A job copies the voters.
@@ -65,15 +91,15 @@ async function copyEvent(
   deps: EventDeps,
   organizer: Organizer,
   { title, withVoters }: z.output<typeof copyEventBody>,
+  away?: AwaySource,
 ): Promise<VotingEvent> {
   const { role } = organizer;
-  // A roll stays with its owner: an editor's copy with voters belongs to the owner, and is shared with the editor.
-  const isForOwner = withVoters && role !== 'owner';
+  const isForOwner = belongsToOwner(organizer, withVoters);
   if (withVoters && role === 'viewer') throw refuse('role', { required: 'editor', granted: role });
   const caller = isForOwner
     ? { ...organizer.caller, accountId: organizer.event.accountId, plan: organizer.ownerPlan }
     : organizer.caller;
-  const source = await lockForChange(tx, organizer.event.id);
+  const source = away?.source ?? (await lockForChange(tx, organizer.event.id));
   // A job is still copying voters into the source event: a copy made now would lack the rest.
   if (withVoters && (source.copyDone ?? 0) < (source.copyTotal ?? 0))
     throw refuse('not_ready', { missing: [COPY_RUNNING] });
@@ -95,6 +121,7 @@ async function copyEvent(
       nowMs,
       withPrices,
       withEmails: caller.accountId === source.accountId,
+      ...(away === undefined ? {} : { rows: away.rows }),
     });
     const total = withVoters ? await tx.$count(voters, copied(source.id)) : 0;
     const limit = deps.plans[caller.plan as keyof Plans].votersPerEvent;
@@ -153,10 +180,16 @@ export function copyRouter(deps: Deps): Hono<Env> {
     loadEvent(deps),
     takeIdempotencyKey(),
     body(copyEventBody),
-    (c) =>
-      change(c, async (tx) =>
-        created(viewEvent(await copyEvent(tx, deps, c.get('target'), c.get('body')), deps.clock.now())),
-      ),
+    async (c) => {
+      const [organizer, wanted] = [c.get('target'), c.get('body')];
+      const home = homeOfCopy(deps, organizer, wanted.withVoters);
+      const away = home && (await readAwaySource(deps, organizer.event.id));
+      if (home !== undefined) changeIn(c, requireServed(home));
+      const there = home ?? deps;
+      return change(c, async (tx) =>
+        created(viewEvent(await copyEvent(tx, there, organizer, wanted, away), there.clock.now())),
+      );
+    },
   );
   return router;
 }

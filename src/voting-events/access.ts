@@ -1,8 +1,10 @@
 import { and, eq, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
 import { unauthorized } from '#src/accounts/authenticate.ts';
+import { listGuestCells } from '#src/accounts/guests.ts';
 import { type PlanFeature, type PlanName, requireFeature } from '#src/accounts/plans.ts';
 import type { Database, Executor } from '#src/database/client.ts';
 import { rowOfJson } from '#src/database/columns.ts';
+import { firstOfCells, otherCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Caller, isKeyless, type Role } from '#src/http/caller.ts';
 import type { RequestContext } from '#src/http/env.ts';
@@ -237,6 +239,15 @@ async function findOpenAccess({ db, secrets }: ReadDeps, named: string): Promise
 export async function findGenuineAccess(...of: Parameters<typeof findAccess>): Promise<EventAccess | undefined> {
   const found = await findAccess(...of);
   return found?.isForged === true ? undefined : found;
+}
+
+/** As `findGenuineAccess`, also for an event of another cell that is shared with the account. */
+export async function findSeenAccess(deps: Deps, accountId: string, named: string): Promise<EventAccess | undefined> {
+  const found = await findGenuineAccess(deps, accountId, named);
+  if (found !== undefined || deps.cells.size === 1) return found;
+  const names = await listGuestCells(deps.db, accountId);
+  const cells = otherCells(deps).filter(({ cell }) => names.includes(cell));
+  return firstOfCells(cells, (cell) => findGenuineAccess(cell, accountId, named));
 }
 
 /** An event that an account may see, by ID or code. @throws ApiError `not_found` */

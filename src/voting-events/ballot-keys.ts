@@ -58,6 +58,8 @@ type KeyedEvent = Pick<VotingEvent, 'id' | 'type' | 'ballotKey'>;
 
 interface KeyDeps {
   readonly db: Database;
+  /** The databases of the other cells, to which events move with their keys. */
+  readonly others?: () => readonly Database[];
   readonly log: Log;
   /** The service's secret key, which encrypts ballots of polls until they are in the log. */
   readonly secrets: Secrets;
@@ -343,7 +345,9 @@ export class BallotKeys {
     const cached = [...this.#known].flatMap(([id, known]) => (known === 'destroyed' ? [] : [id]));
     const ids = [...new Set([...cached, ...doubtful.map(({ id }) => id)])];
     if (ids.length === 0) return;
-    const standing = await listKeyNames(this.#deps.db, ids);
+    const databases = [this.#deps.db, ...(this.#deps.others?.() ?? [])];
+    const named = await Promise.all(databases.map((db) => listKeyNames(db, ids)));
+    const standing = named.reduce((one, other) => one.union(other));
     // Only drops the key from the cache: if other SQL deleted the row, the next request must still find the key file.
     for (const id of cached) if (!standing.has(id)) this.#letGo(id);
     for (const name of doubtful) {

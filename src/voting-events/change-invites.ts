@@ -5,6 +5,7 @@ import { planLimit } from '#src/accounts/plans.ts';
 import { takeMailOrWait } from '#src/accounts/take-mail.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import { firstOfCells, otherCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -107,6 +108,17 @@ export async function withdrawInvite(
   await deleteInvite(tx, event.id, id);
   await renewInvites(tx, deps, event);
   await recordChange(tx, deps, changeBy(organizer, 'invite.deleted', id, { before: { email, role, accountId } }));
+}
+
+/** The cell with the invite of a token; that of `deps` if none has it, too. @throws the fault of a cell that could not be asked */
+export async function cellOfInvite(deps: Deps, token: string): Promise<Deps> {
+  if (deps.cells.size === 1) return deps;
+  const found = await firstOfCells([deps, ...otherCells(deps)], async (cell) => {
+    const invite = await findInviteByToken(cell.db, sha256(token));
+    const event = invite && (await findEventById(cell.db, invite.votingEventId));
+    return event && cell;
+  });
+  return found ?? deps;
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   soundSettings,
   withoutFaulty,
 } from './change-fields.ts';
+import { claimCode, isCodeElsewhere } from './code-claims.ts';
 import type { createEventBody } from './event-body.ts';
 import { pageIssues } from './event-mail.ts';
 import { requireNoIssues } from './guard-change.ts';
@@ -43,7 +44,10 @@ export interface LogRecorder {
 }
 
 export type EventDeps = RehearsalDeps &
-  Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing' | 'config' | 'logRecorder' | 'giveOptions'>;
+  Pick<
+    Deps,
+    'ids' | 'clock' | 'plans' | 'pricing' | 'config' | 'logRecorder' | 'giveOptions' | 'db' | 'cell' | 'cells'
+  >;
 
 /** Whether the service runs with the embedded database, as on a developer's machine. */
 export const isEmbedded = ({ config }: Pick<EventDeps, 'config'>): boolean => config.databaseUrl === undefined;
@@ -113,6 +117,11 @@ export const judgeEventParts =
   (_target, sent, isFaulty, caller) =>
     creationIssues(deps.db, deps, caller, soundSettings(sent), deps.clock.now(), isFaulty);
 
+async function randomCode(deps: Pick<Deps, 'db' | 'cell' | 'cells'>): Promise<string> {
+  const code = base32(randomBytes(8), CODE_CHARACTERS);
+  return (await isCodeElsewhere(deps, code.toLowerCase())) ? randomCode(deps) : code.toUpperCase();
+}
+
 /** Creates an event (completions 3). @param fill adds rows of other tables @throws ApiError 422 `plan_limit`, 409 `code_in_use`, 422 */
 export async function createEvent(
   tx: Transaction,
@@ -123,7 +132,7 @@ export async function createEvent(
 ): Promise<VotingEvent> {
   const nowMs = deps.clock.now();
   const id = deps.ids.sortable('evt');
-  const code = base32(randomBytes(8), CODE_CHARACTERS).toUpperCase();
+  const code = await randomCode(deps);
   const made = {
     id,
     accountId: caller.accountId,
@@ -137,6 +146,7 @@ export async function createEvent(
   const plan = deps.plans[caller.plan as keyof Plans];
   requirePricing(plan, body.payments ?? {});
   requireNoIssues(await creationIssues(tx, deps, caller, body, nowMs, NOTHING_FAULTY));
+  if (body.code !== undefined) await claimCode(tx, deps, body.code.toLowerCase());
   const event = await insertEvent(tx, deps.secrets, {
     ...row,
     ...(await deps.ballotKeys.prepare(tx, undefined, { id, type: row.type, startsAt: row.startsAt ?? null })),

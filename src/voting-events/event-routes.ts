@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { Hono } from 'hono';
 import { type Executor, valuesOf } from '#src/database/client.ts';
+import { otherCells, requireServed } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok } from '#src/http/answer.ts';
 import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
@@ -54,20 +55,34 @@ export function eventRouter(deps: Deps): Hono<Env> {
     }),
     async (c) => {
       const { limit, cursor, ...filter } = c.get('query');
-      const { accountId } = c.get('caller');
+      const { accountId, cells = [] } = c.get('caller');
       const name = canonicalJson(['voting-events', accountId, filter]);
       const after = decodeCursor(deps.secrets, name, cursor);
       const nowMs = deps.clock.now();
-      const rows = await listEvents(deps.db, { ...filter, accountId, after, nowMs }, limit);
-      const { page: found, nextCursor } = cutPage(
-        rows,
+      const all = [deps, ...otherCells(deps).filter(({ cell }) => cells.includes(cell))];
+      const seen = all.map(async (there) => {
+        const rows = await listEvents(requireServed(there).db, { ...filter, accountId, after, nowMs }, limit);
+        return rows.map((row) => ({ there, row }));
+      });
+      const rows = (await Promise.all(seen)).flat();
+      if (all.length > 1) rows.sort((one, other) => (one.row.id < other.row.id ? -1 : 1));
+      const { page, nextCursor } = cutPage(
+        rows.slice(0, limit + 1),
         limit,
-        (row) => row.id,
+        ({ row }) => row.id,
         (key) => encodeCursor(deps.secrets, name, key),
       );
-      const page = await withoutForgedShares(deps, accountId, found);
-      const counts = await countIn(deps.db, page);
-      const views = page.map((row) => viewEvent(withoutForgedEnd(deps.secrets, row), nowMs, counts.get(row.id)));
+      const views = (
+        await Promise.all(
+          all.map(async (there) => {
+            const found = page.flatMap((one) => (one.there === there ? one.row : []));
+            const own = await withoutForgedShares(there, accountId, found);
+            const counts = await countIn(there.db, own);
+            return own.map((row) => viewEvent(withoutForgedEnd(deps.secrets, row), nowMs, counts.get(row.id)));
+          }),
+        )
+      ).flat();
+      if (all.length > 1) views.sort((one, other) => (one.id < other.id ? -1 : 1));
       return answer(c, list(views, nextCursor));
     },
   );

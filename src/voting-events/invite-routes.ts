@@ -1,7 +1,8 @@
 import { Hono } from 'hono';
+import { noteGuestCell, noteGuestKey } from '#src/accounts/guests.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok } from '#src/http/answer.ts';
-import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
+import { change, changeIn, takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { answersCreated, answersList, answersNothing, answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
@@ -9,7 +10,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
 import { loadEvent, loadRow } from './access.ts';
-import { acceptWithToken, createInvite, withdrawInvite } from './change-invites.ts';
+import { acceptWithToken, cellOfInvite, createInvite, withdrawInvite } from './change-invites.ts';
 import {
   acceptInviteBody,
   createInviteBody,
@@ -85,10 +86,19 @@ export function inviteRouter(deps: Deps): Hono<Env> {
     }),
     takeIdempotencyKey(),
     body(acceptInviteBody),
-    (c) =>
-      change(c, async (tx) =>
-        ok(viewInvite(await acceptWithToken(tx, deps, c.get('caller'), c.get('body').token), deps.clock.now())),
-      ),
+    async (c) => {
+      const [caller, { token }] = [c.get('caller'), c.get('body')];
+      const there = await cellOfInvite(deps, token);
+      if (there !== deps) {
+        // Before the event is shared: a request that cannot be sent to it would not find it.
+        await noteGuestCell(deps.db, caller.accountId, there.cell);
+        await noteGuestKey(there.db, caller);
+        changeIn(c, there);
+      }
+      return change(c, async (tx) =>
+        ok(viewInvite(await acceptWithToken(tx, there, caller, token), there.clock.now())),
+      );
+    },
   );
   return router;
 }

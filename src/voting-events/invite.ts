@@ -81,10 +81,11 @@ const {
   tag: _tag,
   ...withoutSecrets
 } = getTableColumns(eventInvites);
-// Reads the name of the accepting account from a table of another folder, by its primary key.
+// Reads the name of the accepting account from a table of another folder, by its primary key; that of a guest by an index.
 const columns = {
   ...withoutSecrets,
-  accountName: sql<string | null>`(SELECT a.name FROM accounts a WHERE a.id = ${eventInvites}.account_id)`,
+  accountName: sql<string | null>`coalesce((SELECT a.name FROM accounts a WHERE a.id = ${eventInvites}.account_id),
+    (SELECT g.account_name FROM guest_keys g WHERE g.account_id = ${eventInvites}.account_id LIMIT 1))`,
 };
 
 const named = (eventId: string, id: string): SQL | undefined =>

@@ -128,6 +128,19 @@ export async function markFirst(settings: KeySettings, client: Client): Promise<
   await noteMarked(client, clusterId);
 }
 
+/** Gives another cell the identity of the main one, if it has none. @returns whether both have the same */
+export async function shareIdentity(main: Client, cell: Client): Promise<boolean> {
+  await makeIdentity(main);
+  const clusterId = (await readClusterId(main)) ?? '';
+  await cell.query(
+    `INSERT INTO service_identity (kind, id, value, created_at)
+     SELECT 'cluster', 'current', convert_to($1, 'UTF8'), now_ms() WHERE NOT EXISTS (SELECT FROM voting_events)
+     ON CONFLICT DO NOTHING`,
+    [clusterId],
+  );
+  return (await readClusterId(cell)) === clusterId;
+}
+
 /** Removes `NEW` from the identity: from now on only `ballot-keys init` makes markers. */
 async function noteMarked(client: Client, clusterId: string): Promise<void> {
   await client.query("UPDATE service_identity SET value = convert_to($1, 'UTF8') WHERE kind = 'cluster'", [clusterId]);

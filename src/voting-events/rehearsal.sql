@@ -71,7 +71,8 @@ BEGIN
   END LOOP;
   -- Stored answers to requests of the rehearsal: their names have this prefix, their API keys are of accounts that see the event.
   DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-    SELECT k.ctid FROM idempotency_keys k JOIN api_keys a ON a.id = k.api_key_id
+    SELECT k.ctid FROM idempotency_keys k
+    JOIN (SELECT id, account_id FROM api_keys UNION ALL SELECT id, account_id FROM guest_keys) AS a ON a.id = k.api_key_id
     WHERE (a.account_id = e.account_id OR a.account_id IN (SELECT i.account_id FROM event_invites i WHERE i.voting_event_id = p_event))
       AND starts_with(k.key, 'rehearsal/' || p_event || '/') LIMIT p_limit - changed));
   GET DIAGNOSTICS gone = ROW_COUNT;

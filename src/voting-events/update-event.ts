@@ -16,6 +16,7 @@ import {
   soundSettings,
   withoutFaulty,
 } from './change-fields.ts';
+import { claimCode } from './code-claims.ts';
 import { type EventDeps, isEmbedded } from './create-event.ts';
 import type { EventFields, updateEventBody } from './event-body.ts';
 import { pageIssues } from './event-mail.ts';
@@ -103,6 +104,7 @@ export async function updateVotingEvent(
   // The checks below need the event after the wipe of its rehearsal. A refusal rolls the wipe back too.
   const from = ends ? await endRehearsal(tx, deps, before) : before;
   await guardColumns(tx, from, changed);
+  if (typeof changed.codeKey === 'string') await claimCode(tx, deps, changed.codeKey);
   await fill({ ...from, ...definedOnly(changed) });
   const phase = phaseAt(from, nowMs);
   const mayOpen = body.status === 'open' || body.status === 'rehearsal' || changed.startsAt != null;

@@ -45,6 +45,17 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
       reason: 'a confirm notes in the same trip what is to be sealed and published',
     },
   ],
+  cells: [
+    {
+      tables: [
+        ...['accounts', 'api_keys', 'ballot_keys', 'event_invites', 'guest_cells', 'guest_keys', 'jobs'],
+        ...['payment_attempts', 'payment_businesses', 'roll_figures', 'webhook_deliveries', 'webhook_endpoints'],
+        'webhook_holds',
+      ],
+      reason: 'a move takes the rows of an account out of every table, in one transaction',
+    },
+    { tables: ['service_processes'], reason: 'a move waits for every process that lives' },
+  ],
   commands: [
     {
       tables: ['ballot_queue', 'idempotency_keys', 'pending_ballots', 'voter_keys', 'webhook_endpoints'],
@@ -85,6 +96,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   'voting-events': [
     { tables: ['audit_entries'], reason: 'an erased voter leaves the audit trail, too' },
     { tables: ['accounts'], reason: 'access and its plan are read in one trip' },
+    { tables: ['guest_keys'], reason: 'the name of a guest from another cell, and what a guest left in a rehearsal' },
     { tables: ['service_identity'], reason: 'the folders of keys bear the identity of the cluster' },
     {
       tables: [

@@ -41,11 +41,14 @@ export function literalsOf(source: string): Literal[] {
 const BY_THE_CLOCK = 'lists what is due in all events';
 const PART = 'a part of statements that name the event';
 const OPERATOR = 'an operator asks for all events';
+const MOVE = 'a move takes all events of an account';
 const DIRECTORY = 'asked for a business or an account: the directory';
 
 /** Statements that name tables of an event and not the event, by file and declaration, or function of the database, and why. */
 export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   announce_ballots: 'a process announces the events that it confirmed ballots of, until the outbox does',
+  'ballot-log/checkpoint.ts forgetQueuedCheckpoints': 'each row by its event and size, of many events at once',
+  'ballot-log/checkpoint.ts readQueuedCheckpoints': 'the one log of the service has the heads of all events',
   'ballot-log/checkpoint.ts takeQueuedCheckpoints': 'the one log of the service has the heads of all events',
   'ballot-log/due-repository.ts NOT_CLOSED': BY_THE_CLOCK,
   'ballot-log/due-repository.ts WAITING': BY_THE_CLOCK,
@@ -79,7 +82,19 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'voting-events/check-ballot-keys.ts listLivingKeys': OPERATOR,
   'voting-events/event-routes.ts countIn': 'a page of events says of each whether voters wait to be shown',
   'voting-events/key-places.ts initPlaces': OPERATOR,
+  'cells/account-rows.ts ACTING': MOVE,
+  'cells/account-rows.ts GUESTS': MOVE,
+  'cells/account-rows.ts JOBS_OF_ACCOUNT': MOVE,
+  'cells/account-rows.ts LIVING_EVENTS': MOVE,
+  'cells/copy-account.ts copyAccount': MOVE,
+  'cells/copy-account.ts showAccount': MOVE,
+  'cells/finish-move.ts deleteMarked': MOVE,
+  'cells/move-account.ts letGo': MOVE,
+  'cells/move-account.ts lockAccount': MOVE,
+  'cells/move-account.ts tellGuests': MOVE,
+  'voting-events/code-claims.ts isTaken': 'a code is asked for: the directory',
   'voting-events/key-places.ts makeIdentity': OPERATOR,
+  'voting-events/key-places.ts shareIdentity': OPERATOR,
   'voting-events/repository.ts listTimedEvents': BY_THE_CLOCK,
   'webhooks/publish-ballots.ts publishAllBallots': BY_THE_CLOCK,
 };

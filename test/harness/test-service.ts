@@ -51,8 +51,8 @@ export interface TestService extends AsyncDisposable {
   fetch(target: string, options?: CallOptions & Omit<RequestInit, 'headers'>): Promise<Response>;
   /** Asks so many times at once, in turn on this process and on another one. */
   onTwo<T>(times: number, ask: (on: TestService, index: number) => Promise<T>): Promise<T[]>;
-  /** A fresh account with a key of each kind. */
-  account(plan?: PlanName): Promise<TestAccount>;
+  /** A fresh account with a key of each kind. @param cell where it lives, if there are several */
+  account(plan?: PlanName, cell?: string): Promise<TestAccount>;
   /** The rows of a statement, by the service's own connections. */
   // biome-ignore lint/suspicious/noExplicitAny: as of the driver, a test that knows the columns may name them
   query<R extends QueryResultRow = any>(sql: string, values?: readonly unknown[]): Promise<R[]>;
@@ -172,8 +172,11 @@ async function onceAnswered<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 /** A fresh account on a service, with a key of each kind. */
-async function makeAccount(service: TestService, plan: PlanName): Promise<TestAccount> {
-  const { deps, call } = service;
+async function makeAccount(service: TestService, plan: PlanName, cell?: string): Promise<TestAccount> {
+  const { call } = service;
+  accounts += 1;
+  const name = cell ?? (CELLS === 'mixed' && accounts % 2 === 0 ? 'b' : service.deps.cell);
+  const deps = service.deps.cells.get(name) ?? service.deps;
   const { id } = await onceAnswered(() => createAccount(deps.db, deps, { name: 'Test account', plan }));
   const key = async (...scopes: Scope[]): Promise<string> => {
     const asked = { accountId: id, name: scopes.join(), scopes, votingEventId: null, expiresInDays: null };
@@ -225,6 +228,13 @@ export interface TestServiceOptions {
   readonly ballotKeysCopies?: string;
 }
 
+/**
+ * Where the accounts of a test live, by the variable CELLS: `on` puts all of them into a second database, `mixed` every other one; without
+ * it there is one database.
+ */
+const CELLS = process.env['CELLS'];
+let accounts = 0;
+
 /** As `ballot-keys init`, for services that do not start as a program does, and for those with folders of their own. */
 export async function markPlaces(databaseUrl: string, settings: KeySettings): Promise<void> {
   if (settings.ballotKeysDir === undefined) return;
@@ -256,8 +266,10 @@ async function serve(
     ...options.environment,
   });
   await markPlaces(databaseUrl, config);
-  const deps = createDeps(config, databaseUrl, options.log ?? createLog('silent'), options.sandboxUrl);
-  const service: Service = await startService(deps, databaseUrl, options.byClock === true ? undefined : []);
+  const main = createDeps(config, databaseUrl, options.log ?? createLog('silent'), options.sandboxUrl);
+  const second = main.cells.get('b') ?? main;
+  const deps = CELLS === 'on' ? second : main;
+  const service: Service = await startService(main, databaseUrl, options.byClock === true ? undefined : []);
   // Before anything is asked: compiling it holds this process, and with it the service, up for a while.
   contract ??= readContract(service.port);
   const held = await contract;
@@ -323,7 +335,7 @@ async function serve(
       await tidy();
     },
     [Symbol.asyncDispose]: () => served.stop(),
-    account: (plan = 'enterprise') => makeAccount(served, plan),
+    account: (plan = 'enterprise', cell) => makeAccount(served, plan, cell),
     query: (sql, values) =>
       onceAnswered(async () => (await deps.db.$client.query(sql, values === undefined ? undefined : [...values])).rows),
     async behindTheGuards(...statements) {
@@ -342,15 +354,19 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const database =
     databaseUrl === undefined ? await createTestDatabase() : { url: databaseUrl, drop: async () => undefined };
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-test-'));
+  const isSpread = CELLS !== undefined && options.environment?.['DATABASE_CELLS'] === undefined;
+  const cell = isSpread ? await createTestDatabase() : undefined;
+  const spread = cell === undefined ? {} : { DATABASE_CELLS: `b=${cell.url}` };
   return serve(
     database.url,
     options.secretKey ?? randomBytes(32).toString('base64'),
     dataDir,
     options.worker !== false,
-    options,
+    { ...options, environment: { ...spread, ...options.environment } },
     async () => {
       rmSync(dataDir, { recursive: true, force: true });
       await database.drop();
+      await cell?.drop();
     },
   );
 }

@@ -1,0 +1,27 @@
+import { sql } from 'drizzle-orm';
+import { type Database, type Executor, valuesOf } from '#src/database/client.ts';
+import type { Caller } from '#src/http/caller.ts';
+
+// An account whose cell is another one than that of an event which is shared with it (docs/scaling.md).
+
+/**
+ * Stores in an account's own cell that events of another cell may be shared with it. Written before the first of them is; a row too
+ * many costs a look-up. Idempotent.
+ */
+export async function noteGuestCell(executor: Executor, accountId: string, cell: string): Promise<void> {
+  await executor.execute(sql`
+    WITH noted AS (INSERT INTO guest_cells (account_id, cell) VALUES (${accountId}, ${cell}) ON CONFLICT DO NOTHING RETURNING 1)
+    SELECT pg_notify('guest_changed', ${accountId}) FROM noted`);
+}
+
+/** The names of the cells that may have events which are shared with an account of this one. */
+export const listGuestCells = (executor: Executor, accountId: string): Promise<string[]> =>
+  valuesOf(executor, sql`SELECT cell FROM guest_cells WHERE account_id = ${accountId} ORDER BY cell`);
+
+/** Stores in an event's cell who a guest from another one is, before the guest's first request there: names never change. Idempotent. */
+export async function noteGuestKey(db: Database, caller: Caller): Promise<void> {
+  const { keyId, accountId, accountName, keyName, keyHint } = caller;
+  await db.execute(sql`
+    INSERT INTO guest_keys (id, account_id, account_name, name, hint)
+    VALUES (${keyId}, ${accountId}, ${accountName}, ${keyName}, ${keyHint}) ON CONFLICT DO NOTHING`);
+}

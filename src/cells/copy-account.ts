@@ -1,0 +1,116 @@
+import { pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { arrivingCode } from '#src/voting-events/code-claims.ts';
+import {
+  ACTING,
+  forAccount,
+  listTables,
+  livingEvents,
+  ofLivingEvents,
+  SHARED,
+  type Table,
+  tablesOfEvents,
+} from './account-rows.ts';
+
+const listOf = (columns: readonly string[], of = ''): string =>
+  columns.map((column) => of + pg.escapeIdentifier(column)).join(', ');
+
+/** Copies the rows of a query into a table of another database. @returns how many */
+async function copyRows(from: pg.Client, to: pg.Client, select: string, into: string): Promise<number> {
+  const source = from.query(copyTo(`COPY (${select}) TO STDOUT (FORMAT binary)`));
+  const target = to.query(copyFrom(`COPY ${into} FROM STDIN (FORMAT binary)`));
+  await pipeline(source, target);
+  if (source.rowCount !== target.rowCount) throw new Error(`${target.rowCount} of ${source.rowCount} rows were copied`);
+  return target.rowCount;
+}
+
+/** Rows of `ACTING` by table: what the switch must find, and delete. */
+export type Copied = ReadonlyMap<string, number>;
+
+/** A sum over the tags of rows, whatever their order. */
+const sumOfTags = (table: string, condition: string): string =>
+  `SELECT coalesce(sum(hashtextextended(encode(t.tag, 'hex'), 0)::numeric), 0)::text AS sum FROM ${table} t WHERE ${condition}`;
+
+/** Copies an account into another cell, where nothing of it is seen yet: its events count as deleted, its acting rows wait apart. */
+export async function copyAccount(
+  from: pg.Client,
+  to: pg.Client,
+  account: string,
+  say: (line: string) => void,
+): Promise<Copied> {
+  const tables = await listTables(from);
+  const tableOf = (name: string): Table => {
+    const found = tables.find((one) => one.name === name);
+    if (found === undefined) throw new Error(`there is no table ${name}`);
+    return found;
+  };
+  /** Copies by way of a temporary table, for rows that change on the way or may be there already. */
+  const copyAside = async ({ name, columns }: Table, condition: string, change?: string): Promise<void> => {
+    const aside = pg.escapeIdentifier(`moving_${name}`);
+    await to.query(`CREATE TEMP TABLE ${aside} (LIKE ${name}) ON COMMIT DROP`);
+    await copyRows(
+      from,
+      to,
+      `SELECT ${listOf(columns, 't.')} FROM ${name} t WHERE ${condition}`,
+      `${aside} (${listOf(columns)})`,
+    );
+    if (change !== undefined) await to.query(`UPDATE ${aside} SET ${change}`);
+    await to.query(
+      `INSERT INTO ${name} (${listOf(columns)}) SELECT ${listOf(columns)} FROM ${aside} ON CONFLICT DO NOTHING`,
+    );
+  };
+  const hidden = `deleted_at = now_ms(), code_key = ${pg.escapeLiteral(arrivingCode(''))} || code_key`;
+  await copyAside(tableOf('voting_events'), forAccount(livingEvents, account), hidden);
+  const ofEvents = tablesOfEvents(tables);
+  // The insert of voters counts them; the figures of the source say that, and who voted.
+  const last = ofEvents.filter(({ name }) => name === 'roll_figures');
+  for (const { name, columns, isTagged } of [...ofEvents.filter((table) => !last.includes(table)), ...last]) {
+    const condition = forAccount(ofLivingEvents, account);
+    const arriving = `t.voting_event_id IN (SELECT e.id FROM voting_events e WHERE e.account_id = ${pg.escapeLiteral(account)} AND e.deleted_at IS NOT NULL)`;
+    if (name === 'roll_figures') await to.query(`DELETE FROM roll_figures t WHERE ${arriving}`);
+    const rows = await copyRows(
+      from,
+      to,
+      `SELECT ${listOf(columns, 't.')} FROM ${name} t WHERE ${condition}`,
+      `${name} (${listOf(columns)})`,
+    );
+    if (rows >= 10_000) say(`copied ${rows} rows of ${name}`);
+    if (!isTagged || rows === 0) continue;
+    const sums = [await from.query(sumOfTags(name, condition)), await to.query(sumOfTags(name, arriving))];
+    if (sums[0]?.rows[0].sum !== sums[1]?.rows[0].sum)
+      throw new Error(`the rows of ${name} did not arrive as they were`);
+  }
+  for (const [name, condition] of Object.entries(SHARED))
+    await copyAside(tableOf(name), forAccount(condition, account));
+  const copied = new Map<string, number>();
+  for (const [place, [name, condition]] of Object.entries(ACTING).entries()) {
+    const row = `row_number() OVER () + ${place}::bigint * 1000000000`;
+    const select = `SELECT ${pg.escapeLiteral(account)}::text, ${row}, ${pg.escapeLiteral(name)}::text, row_to_json(t) FROM ${name} t WHERE ${forAccount(condition, account)}`;
+    copied.set(name, await copyRows(from, to, select, 'arriving_rows (account_id, place, table_name, content)'));
+  }
+  return copied;
+}
+
+/** Puts the waiting rows of an account where they belong and shows its events. Call in a transaction. Idempotent. */
+export async function showAccount(client: pg.Client, account: string): Promise<void> {
+  // One after another: the service and a command may finish a move at the same time.
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended('move ' || $1, 0))", [account]);
+  const tables = await listTables(client);
+  for (const name of Object.keys(ACTING)) {
+    const columns = listOf(tables.find((one) => one.name === name)?.columns ?? []);
+    await client.query(
+      `INSERT INTO ${name} (${columns}) SELECT ${columns} FROM (
+         SELECT (json_populate_record(NULL::${name}, content)).* FROM arriving_rows WHERE account_id = $1 AND table_name = $2) AS r
+       ON CONFLICT DO NOTHING`,
+      [account, name],
+    );
+  }
+  await client.query("UPDATE jobs SET held_by = NULL, held_at = NULL WHERE held_by = 'move ' || $1", [account]);
+  await client.query(
+    'UPDATE voting_events SET deleted_at = NULL, code_key = lower(code) WHERE account_id = $1 AND code_key = $2 || lower(code)',
+    [account, arrivingCode('')],
+  );
+  await client.query('DELETE FROM arriving_rows WHERE account_id = $1', [account]);
+  await client.query("SELECT pg_notify('account_moved', $1), pg_notify('job_added', '')", [account]);
+}

@@ -1,0 +1,228 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import type pg from 'pg';
+import { noteGuestCell } from '#src/accounts/guests.ts';
+import { findAccount } from '#src/accounts/repository.ts';
+import { valuesOf } from '#src/database/client.ts';
+import { firstOfCells, requireServed } from '#src/database/other-cells.ts';
+import type { Deps } from '#src/deps.ts';
+import { monotonicMs } from '#src/platform/clock.ts';
+import { ACTING, forAccount, holderOf, JOBS_OF_ACCOUNT } from './account-rows.ts';
+import { type Copied, copyAccount } from './copy-account.ts';
+import { discardCopy, finishMove, LEFT, movedTo, withCell } from './finish-move.ts';
+import { DRAIN_MS } from './open-cells.ts';
+
+// A move is one commit in the cell that the account leaves: before it, that cell serves the account and holds locks that keep everybody
+// from changing it; after it, the other cell does. Whatever is cut off before is thrown away, whatever is cut off after is finished
+// (`finish-move.ts`).
+
+/** Each stage of a move, in order. `held`: requests wait. `copied`: the other cell has everything. `switched`: the account is there. */
+export type Stage = 'held' | 'copied' | 'switched' | 'finished';
+
+export interface MoveOptions {
+  readonly say: (line: string) => void;
+  readonly onStage?: (stage: Stage) => Promise<void>;
+}
+
+/** Why an account does not move now, in one line for the operator. Nothing was changed. */
+export class MoveRefused extends Error {}
+
+/** How long a hold of requests lasts unless it is renewed. */
+const LEASE_MS = 3_000;
+const RENEW_MS = 1_000;
+/** How long running jobs of the account may take to end before anything is held up. */
+const JOBS_MS = 60_000;
+const LOCK_MS = 5_000;
+
+/** Keeps the waiting jobs of an account from being begun. @returns how many run */
+async function holdJobs(client: pg.Client, account: string): Promise<number> {
+  const own = forAccount(JOBS_OF_ACCOUNT, account);
+  const holder = holderOf(account);
+  await client.query(
+    `UPDATE jobs t SET held_by = $1, held_at = now_ms() + ${JOBS_MS} WHERE (t.held_by IS NULL OR t.held_by = $1) AND ${own}`,
+    [holder],
+  );
+  const { rowCount } = await client.query(`SELECT 1 FROM jobs t WHERE t.held_by <> $1 AND ${own}`, [holder]);
+  return rowCount ?? 0;
+}
+
+const releaseJobs = (client: pg.Client, account: string) =>
+  client.query('UPDATE jobs SET held_by = NULL, held_at = NULL WHERE held_by = $1', [holderOf(account)]);
+
+async function awaitJobs(client: pg.Client, account: string, say: MoveOptions['say']): Promise<void> {
+  const since = monotonicMs();
+  for (let look = 0; (await holdJobs(client, account)) > 0; look += 1) {
+    if (monotonicMs() - since > JOBS_MS) throw new MoveRefused('jobs of the account run for too long: try again later');
+    if (look === 0) say('waiting for jobs of the account that run now …');
+    await delay(100);
+  }
+}
+
+/** Has every process of the service hold the account's requests, until `end`. @returns once none is under way */
+async function holdRequests(client: pg.Client, from: Deps, to: Deps, account: string) {
+  const living = async ({ db }: Deps) =>
+    valuesOf<string>(db, sql`SELECT encode(id, 'hex') FROM service_processes WHERE seen_at > now_ms() - 2000`);
+  const waiting = new Set(await living(from));
+  if ((await living(to)).length < waiting.size)
+    throw new MoveRefused(
+      `a process of the service does not serve cell ${to.cell}: start all with the same DATABASE_CELLS`,
+    );
+  const idle = Promise.withResolvers<void>();
+  if (waiting.size === 0) idle.resolve();
+  client.on('notification', ({ channel, payload = '' }) => {
+    const [name, process = ''] = payload.split(' ');
+    if (channel === 'account_held' && name === account && waiting.delete(process) && waiting.size === 0) idle.resolve();
+  });
+  await client.query('LISTEN account_held');
+  const hold = () => client.query(`SELECT pg_notify('account_moving', $1)`, [`${account} ${LEASE_MS}`]);
+  await hold();
+  // A renewal that fails ends the hold; the locks of rows stay.
+  const timer = setInterval(() => void hold().catch(() => clearInterval(timer)), RENEW_MS);
+  const end = async (): Promise<void> => {
+    clearInterval(timer);
+    await client.query("SELECT pg_notify('account_moved', $1)", [account]);
+  };
+  await Promise.race([idle.promise, delay(DRAIN_MS + RENEW_MS)]);
+  if (waiting.size > 0) {
+    await end();
+    throw new MoveRefused('a process of the service does not hold requests: start all with the same DATABASE_CELLS');
+  }
+  return end;
+}
+
+/** Locks what decides about an account, in the order of the service's own transactions: nothing of it changes until the commit. */
+async function lockAccount(client: pg.Client, account: string): Promise<void> {
+  await client.query('SELECT 1 FROM payment_attempts WHERE account_id = $1 ORDER BY id FOR UPDATE', [account]);
+  await client.query(
+    'SELECT 1 FROM voting_events WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id FOR UPDATE',
+    [account],
+  );
+  await client.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [account]);
+  for (const table of ['api_keys', 'payment_businesses', 'webhook_endpoints'])
+    await client.query(`SELECT 1 FROM ${table} WHERE account_id = $1 ORDER BY id FOR UPDATE`, [account]);
+  if ((await holdJobs(client, account)) > 0) throw new MoveRefused('a job of the account has just begun: try again');
+}
+
+/** Lets an account go, in the transaction that holds its locks. @throws MoveRefused if rows came after the copy */
+async function letGo(client: pg.Client, account: string, to: string, copied: Copied): Promise<void> {
+  await client.query(
+    `INSERT INTO guest_keys (id, account_id, account_name, name, hint)
+     SELECT k.id, a.id, a.name, k.name, k.hint FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE a.id = $1 ON CONFLICT DO NOTHING`,
+    [account],
+  );
+  await client.query(
+    `DELETE FROM webhook_holds h USING webhook_endpoints w WHERE w.id = h.endpoint_id AND w.account_id = $1`,
+    [account],
+  );
+  // Rows that refer to others go first.
+  for (const [table, condition] of Object.entries(ACTING).toReversed()) {
+    const { rowCount } = await client.query(`DELETE FROM ${table} t WHERE ${forAccount(condition, account)}`);
+    if (rowCount !== copied.get(table)) throw new MoveRefused(`${table} changed while they were copied: try again`);
+  }
+  await client.query(
+    `DELETE FROM ballot_keys k USING voting_events e WHERE e.id = k.voting_event_id AND e.account_id = $1 AND e.deleted_at IS NULL`,
+    [account],
+  );
+  await client.query(
+    'UPDATE voting_events SET deleted_at = now_ms(), code_key = $2 || id WHERE account_id = $1 AND deleted_at IS NULL',
+    [account, LEFT],
+  );
+  await client.query('INSERT INTO moved_accounts (account_id, to_cell, moved_at) VALUES ($1, $2, now_ms())', [
+    account,
+    to,
+  ]);
+}
+
+/** Notes in the cells of guests where their shared events will be. @returns whether the account is a guest in the cell that it leaves */
+async function tellGuests(client: pg.Client, to: Deps, account: string): Promise<boolean> {
+  const { rows } = await client.query<{ id: string }>(
+    `SELECT DISTINCT i.account_id AS id FROM event_invites i JOIN voting_events e ON e.id = i.voting_event_id
+     WHERE e.account_id = $1 AND e.deleted_at IS NULL AND i.account_id IS NOT NULL`,
+    [account],
+  );
+  for (const { id } of rows) {
+    const home = await firstOfCells([...to.cells.values()], async (cell) =>
+      (await findAccount(cell.db, id)) === undefined ? undefined : cell,
+    );
+    if (home !== undefined && home !== to) await noteGuestCell(home.db, id, to.cell);
+  }
+  const own = await client.query('SELECT 1 FROM event_invites WHERE account_id = $1 LIMIT 1', [account]);
+  return own.rowCount === 1;
+}
+
+/**
+ * Moves an account with everything that it has into another cell. A move that was cut off goes on, or is begun again.
+ * @returns how long requests of the account had to wait, in ms
+ * @throws MoveRefused
+ */
+export async function moveAccount(from: Deps, to: Deps, account: string, options: MoveOptions): Promise<number> {
+  const { say, onStage = async () => undefined } = options;
+  requireServed(to);
+  return withCell(from, async (front) => {
+    const { rows } = await front.query<{ got: boolean }>(
+      "SELECT pg_try_advisory_lock(hashtextextended('move ' || $1, 0)) AS got",
+      [account],
+    );
+    if (rows[0]?.got !== true) throw new MoveRefused('another command moves this account');
+    await discardCopy(to, account);
+    if ((await movedTo(to.db, account)) !== undefined) await finishMove(to, from, account);
+    await awaitJobs(front, account, say);
+    const since = monotonicMs();
+    let pauseMs = 0;
+    try {
+      const end = await holdRequests(front, from, to, account);
+      try {
+        await onStage('held');
+        await withCell(from, (locking) => copyAndSwitch({ locking, from, to, account, say, onStage }));
+        await onStage('switched');
+        await finishMove(from, to, account, async () => {
+          pauseMs = monotonicMs() - since;
+        });
+      } finally {
+        await end();
+      }
+    } catch (fault) {
+      await releaseJobs(front, account);
+      throw fault;
+    }
+    await onStage('finished');
+    return pauseMs;
+  });
+}
+
+interface Under extends Required<MoveOptions> {
+  readonly locking: pg.Client;
+  readonly from: Deps;
+  readonly to: Deps;
+  readonly account: string;
+}
+
+async function copyAndSwitch({ locking, from, to, account, say, onStage }: Under): Promise<void> {
+  await locking.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`);
+  await lockAccount(locking, account);
+  const copied = await withCell(from, (reading) =>
+    withCell(to, async (writing) => {
+      // Its snapshot is taken under the locks.
+      await reading.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      await writing.query('BEGIN');
+      const rows = await copyAccount(reading, writing, account, say);
+      await writing.query('COMMIT');
+      return rows;
+    }),
+  );
+  await onStage('copied');
+  if (await tellGuests(locking, to, account))
+    await to.db.execute(
+      sql`INSERT INTO guest_cells (account_id, cell) VALUES (${account}, ${from.cell}) ON CONFLICT DO NOTHING`,
+    );
+  await letGo(locking, account, to.cell, copied);
+  await locking.query('COMMIT');
+}
+
+/** Undoes a move that was cut off before the switch. @throws MoveRefused after it */
+export async function takeBack(from: Deps, to: Deps, account: string): Promise<void> {
+  const there = await movedTo(from.db, account);
+  if (there !== undefined) throw new MoveRefused(`the account is in cell ${there} already: move it from there`);
+  await discardCopy(to, account);
+  await withCell(from, (client) => releaseJobs(client, account));
+}

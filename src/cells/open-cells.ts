@@ -1,0 +1,61 @@
+import { sql } from 'drizzle-orm';
+import { isSilent, otherCells } from '#src/database/other-cells.ts';
+import type { Deps } from '#src/deps.ts';
+import type { RateLimiter } from '#src/http/rate-limit.ts';
+import { summariseFault } from '#src/platform/log.ts';
+import { CellCallers } from './find-callers.ts';
+import { Gate } from './gate.ts';
+import { HeldAccounts } from './hold-requests.ts';
+
+/** How long a move waits for requests under way; locks of rows protect it from those that take longer. */
+export const DRAIN_MS = 2_000;
+
+/** What a process with several cells has before them: who asks, where that is answered, and who has to wait. */
+export function openCells(deps: Deps) {
+  const callers = new CellCallers(deps.cells);
+  const held = new HeldAccounts();
+  const hold = async (cell: Deps, payload: string): Promise<void> => {
+    const [account = '', ms = '0'] = payload.split(' ');
+    held.hold(account, Number(ms));
+    await held.untilIdle(account, DRAIN_MS);
+    await cell.db.execute(sql`SELECT pg_notify('account_held', ${`${account} ${cell.processId.toString('hex')}`})`);
+  };
+  const forget = (account: string): void => {
+    for (const cell of deps.cells.values()) {
+      // Its keys were unknown to the cell that it came to.
+      cell.authenticator.forgetAll();
+      cell.events.forgetAll();
+    }
+    callers.forget(account);
+    held.release(account);
+  };
+  return {
+    callers,
+    onNotification: {
+      guest_changed: (_cell: Deps, account: string) => callers.forget(account),
+      account_moving: (cell: Deps, payload: string) =>
+        void hold(cell, payload).catch((fault: unknown) =>
+          deps.log.warn({ fault: summariseFault(fault) }, 'the move of an account was not answered'),
+        ),
+      account_moved: (_cell: Deps, account: string) => forget(account),
+    },
+    openGate: (main: ConstructorParameters<typeof Gate>[1], rateLimiter: RateLimiter): Gate =>
+      new Gate({ callers, held, rateLimiter, trustProxy: deps.config.trustProxy }, main),
+  };
+}
+
+/** Raises an alarm when a cell falls silent. @returns the function to call every second */
+export function watchCells(deps: Deps): () => Promise<void> {
+  const silent = new Set<string>();
+  return async () => {
+    for (const cell of [deps, ...otherCells(deps)]) {
+      const { cell: name, log } = cell;
+      if (isSilent(cell) === silent.has(name)) continue;
+      if (silent.delete(name)) log.warn({ cell: name }, 'the cell answers again');
+      else {
+        silent.add(name);
+        log.error({ alarm: 'cell_silent', cell: name }, 'a cell does not answer: its accounts are refused');
+      }
+    }
+  };
+}

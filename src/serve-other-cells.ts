@@ -1,0 +1,52 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { watchCells } from '#src/cells/open-cells.ts';
+import { SECOND_MS } from '#src/platform/clock.ts';
+import { summariseFault } from '#src/platform/log.ts';
+import { repeat } from '#src/platform/within.ts';
+import { joinCell } from '#src/prepare-start.ts';
+import type { Deps } from './deps.ts';
+import type { RunningCell } from './start-cell.ts';
+
+const AGAIN_MS = 2 * SECOND_MS;
+
+interface Others {
+  /** That of the main cell. */
+  readonly deps: Deps;
+  readonly databaseUrl: string;
+  readonly start: (cell: Deps, url: string) => Promise<RunningCell>;
+  /** Takes requests of the cell from now on. */
+  readonly add: (running: RunningCell) => void;
+  readonly stopping: AbortSignal;
+}
+
+/** Serves all other cells: those that answer at once before this returns, each other one when it answers. */
+export async function serveOthers({ deps, databaseUrl, start, add, stopping }: Others): Promise<void> {
+  const { config, cells, log } = deps;
+  const begin = async (name: string, url: string): Promise<boolean> => {
+    const cell = cells.get(name);
+    if (cell === undefined) return true;
+    try {
+      await joinCell(config, databaseUrl, { name, url });
+      const running = await start(cell, url);
+      cell.standing.isServed = true;
+      add(running);
+      await running.begin();
+      return true;
+    } catch (fault) {
+      log.warn({ cell: name, fault: summariseFault(fault) }, 'a cell cannot be served yet');
+      return false;
+    }
+  };
+  const keepTrying = async (name: string, url: string): Promise<void> => {
+    const pause = () => delay(AGAIN_MS, undefined, { signal: stopping, ref: false }).catch(() => undefined);
+    for (await pause(); !stopping.aborted && !(await begin(name, url)); ) await pause();
+  };
+  const begun = await Promise.all(config.databaseCells.map(async ({ name, url }) => begin(name, url)));
+  for (const [at, { name, url }] of config.databaseCells.entries())
+    if (begun[at] === false)
+      keepTrying(name, url).catch((fault: unknown) =>
+        log.error({ cell: name, fault: summariseFault(fault) }, 'no cell'),
+      );
+  const watch = watchCells(deps);
+  repeat(SECOND_MS, stopping, log, 'cells were not looked at', watch);
+}
