@@ -1,7 +1,8 @@
 import '#src/platform/quick-start.ts';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { addAccountCommands, addKeyCommands } from '#src/commands/accounts.ts';
 import { addBackupCommands } from '#src/commands/backup-commands.ts';
+import { addCellCommands } from '#src/commands/cells.ts';
 import { type Answer, type Cli, commandLine } from '#src/commands/cli.ts';
 import {
   addDoctorCommand,
@@ -30,6 +31,7 @@ let isRemote = false;
 const HELP = `
 Settings are those of the service: the environment, or the file .env of the checkout (DATABASE_URL, SECRET_KEY, DATA_DIR …).
 Without DATABASE_URL, commands use the embedded database below DATA_DIR, whether the service runs or not.
+With DATABASE_CELLS, what an argument names is looked for in every cell; --cell NAME says in which one a command works, main if left out.
 Secrets come from the environment or standard input, and are never printed again.
 Organizers’ commands (event, watch, results, voters import, notify and letters) work over HTTP with VOTING_API_KEY, a key
 of an account, on the service at VOTING_API, and need no database.
@@ -61,6 +63,7 @@ const cli: Cli = {
       .command(name)
       .description(description)
       .option('--json', 'print one JSON value and nothing else')
+      .addOption(new Option('--cell <name>', 'in which of several databases (DATABASE_CELLS)').hideHelp())
       .addHelpText('after', `\nExample:\n${examples.map((words) => `  $ ${commandLine(words)}\n`).join('')}`)
       .exitOverride(),
   group: (name, description) => program.command(name).description(description).exitOverride(),
@@ -90,6 +93,7 @@ addOperationCommands(cli);
 addBackupCommands(cli);
 addSecretCommands(cli);
 addDoctorCommand(cli);
+addCellCommands(cli);
 
 const printFault = (error: { readonly message: string }): void => {
   process.stdout.write(`${JSON.stringify({ error })}\n`);

@@ -4,12 +4,14 @@ import { VotingServiceError } from '#sdk/index.ts';
 import { unauthorized } from '#src/accounts/authenticate.ts';
 import { findAccount } from '#src/accounts/repository.ts';
 import { createApp } from '#src/app.ts';
+import { findCell } from '#src/cells/find-cell.ts';
 import type { Answer, Cli } from '#src/commands/cli.ts';
 import { FileRefused } from '#src/commands/read-lines.ts';
 import { type Config, ConfigError, loadEnvironmentFile, readConfig, readProgramFolders } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate } from '#src/database/migrate.ts';
+import { CellSilent, MAIN_CELL } from '#src/database/other-cells.ts';
 import { findSchemaRefusal } from '#src/database/schema-number.ts';
 import type { Deps } from '#src/deps.ts';
 import { connectEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
@@ -23,7 +25,7 @@ import { ApiError, conflict, type Issue, orNotFound } from '#src/platform/errors
 import { explainFileFault } from '#src/platform/files.ts';
 import { FolderUnusable } from '#src/platform/key-folders.ts';
 import { createLog } from '#src/platform/log.ts';
-import { checkStart, joinRunning, withSecretKey } from '#src/prepare-start.ts';
+import { checkCells, checkStart, joinCell, joinRunning, withSecretKey } from '#src/prepare-start.ts';
 import { openClients } from '#src/run-remote.ts';
 import { listen } from '#src/server/listen.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
@@ -32,11 +34,42 @@ import { findAnyEvent } from '#src/voting-events/access.ts';
 
 // The database access of commands. Loaded only when a command needs it, so that `--help` starts quickly.
 
+/** The name after `--cell`. Searched in argv, as a command may find its cell before it reads its options. */
+function namedCell(): string | undefined {
+  const at = process.argv.findIndex((word) => /^--cell(?:=|$)/.test(word));
+  return at < 0 ? undefined : (process.argv[at]?.split('=')[1] ?? process.argv[at + 1] ?? '');
+}
+
+/** @throws ConfigError for a cell that DATABASE_CELLS does not name */
+function urlOfCell({ databaseCells }: Config, main: string): string {
+  const named = namedCell();
+  if (named === undefined || named === MAIN_CELL) return main;
+  const place = databaseCells.find(({ name }) => name === named);
+  if (place === undefined) throw new ConfigError(`--cell: DATABASE_CELLS names no cell ${named}`);
+  return place.url;
+}
+
+/** An ID, or what stands behind `--event`. */
+function namedThings(): string[] {
+  const words = process.argv.slice(2);
+  return words.filter((word, at) => /^(?:acc|evt|key|biz|pay)_[0-9a-z]+$/.test(word) || words[at - 1] === '--event');
+}
+
+/** The cell that a command is about: that of `--cell`, the one with what an argument names, or the main one. */
+async function chooseCell(main: Deps): Promise<Deps> {
+  const cells = [...main.cells.values()];
+  for (const named of namedThings()) {
+    const found = await findCell(cells, named);
+    if (found !== undefined) return found;
+  }
+  return main;
+}
+
 /** Passes the settings and the database URL to `work`: the configured server, or the embedded one, which is stopped afterwards. */
 async function atDatabase(work: (given: Config, url: string, isOwn: boolean) => Promise<Answer>): Promise<Answer> {
   loadEnvironmentFile();
   const given = readConfig();
-  if (given.databaseUrl !== undefined) return work(given, given.databaseUrl, false);
+  if (given.databaseUrl !== undefined) return work(given, urlOfCell(given, given.databaseUrl), false);
   const database = await connectEmbeddedDatabase(given.dataDir);
   try {
     return await work(given, database.url, !database.isServed);
@@ -45,17 +78,37 @@ async function atDatabase(work: (given: Config, url: string, isOwn: boolean) => 
   }
 }
 
+/** @throws what is neither the database's fault nor a refusal */
+function isRefused(fault: unknown): false {
+  if (
+    explainDatabaseFault(fault) === undefined &&
+    !(fault instanceof StartRefused) &&
+    findSchemaRefusal(fault) === undefined
+  )
+    throw fault;
+  return false;
+}
+
 /** Runs `work` on the database. Without DATABASE_URL, uses or starts the embedded database. */
 export const withDeps = (work: (deps: Deps) => Promise<Answer>): Promise<Answer> =>
   atDatabase(async (given, url, isOwn) => {
     // Migrate only an embedded database that this command started. Others are migrated by `migrate` or at the start of the service.
     if (isOwn) await migrate(url, { insists: true });
     const config = await joinRunning(withSecretKey(given), url);
-    const deps = createDeps(config, url, createLog('silent'), readSandboxAddress(given.dataDir));
+    const main = createDeps(config, given.databaseUrl ?? url, createLog('silent'), readSandboxAddress(given.dataDir));
+    for (const place of config.databaseCells) {
+      const cell = main.cells.get(place.name);
+      if (cell === undefined) continue;
+      // A cell that is down, or not of this service, stays unserved; a command that needs it says so.
+      cell.standing.isServed =
+        place.url === url || (await joinCell(config, main.databaseUrl, place).then(() => true, isRefused));
+    }
+    const named = main.cells.get(namedCell() ?? '');
+    const deps = named ?? (config.databaseCells.length === 0 ? main : await chooseCell(main));
     try {
       return await work(deps);
     } finally {
-      await closeDeps(deps);
+      await closeDeps(main);
     }
   });
 
@@ -94,7 +147,12 @@ export const withOwnService = (reference: string, work: Parameters<Cli['withOwnS
 export const withDatabase = (work: Parameters<Cli['withDatabase']>[0]): Promise<Answer> =>
   atDatabase((given, url) => {
     const config = withSecretKey(given);
-    return work(config, () => checkStart(config, url, () => systemClock.now()), url);
+    const now = () => systemClock.now();
+    const check = async (withCells = false) => [
+      ...(await checkStart(config, url, now)),
+      ...(withCells && url === given.databaseUrl ? await checkCells(config, now) : []),
+    ];
+    return work(config, check, url);
   });
 
 /** Passes the settings and the URL of a configured server to `work`. Refuses the embedded database, which is backed up as files. */
@@ -106,7 +164,7 @@ export function withServer(work: Parameters<Cli['withServer']>[0]): Promise<Answ
       'embedded_database',
       `the embedded database is backed up by stopping the service and copying ${config.dataDir}. With DATABASE_URL set, that server is backed up.`,
     );
-  return work(config, config.databaseUrl, readProgramFolders());
+  return work(config, urlOfCell(config, config.databaseUrl), readProgramFolders());
 }
 
 /** Passes the folders of PostgreSQL's programs to `work`; reads no setting of the service. */
@@ -124,6 +182,7 @@ function wordsOfRefusal(fault: ApiError | VotingServiceError): string {
 /** The error message for the user of a command; undefined for a bug, whose stack trace is then printed. */
 export function wordsOf(fault: unknown): string | undefined {
   if (fault instanceof ConfigError || fault instanceof EmbeddedDatabaseInUse) return fault.message;
+  if (fault instanceof CellSilent) return `Refused: ${fault.message}; \`cells status\` says why.`;
   if (fault instanceof FileRefused) return `Refused: ${fault.message}`;
   if (fault instanceof FolderUnusable) return `Refused: ${fault.message}.`;
   if (fault instanceof ApiError || fault instanceof VotingServiceError) return `Refused: ${wordsOfRefusal(fault)}`;

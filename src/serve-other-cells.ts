@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { finishMoves } from '#src/cells/finish-move.ts';
 import { watchCells } from '#src/cells/open-cells.ts';
+import { servedCells } from '#src/database/other-cells.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { repeat } from '#src/platform/within.ts';
@@ -47,6 +49,10 @@ export async function serveOthers({ deps, databaseUrl, start, add, stopping }: O
       keepTrying(name, url).catch((fault: unknown) =>
         log.error({ cell: name, fault: summariseFault(fault) }, 'no cell'),
       );
-  const watch = watchCells(deps);
-  repeat(SECOND_MS, stopping, log, 'cells were not looked at', watch);
+  repeat(SECOND_MS, stopping, log, 'cells were not looked at', watchCells(deps));
+  if (!config.worker) return;
+  const finish = async (): Promise<void> => {
+    for (const cell of [deps, ...servedCells(deps)]) await finishMoves(cell);
+  };
+  repeat(5 * SECOND_MS, stopping, log, 'moves that were cut off were not finished', finish);
 }

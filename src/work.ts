@@ -6,7 +6,6 @@ import { noteForgedRowsJob } from '#src/ballot-log/restore-end.ts';
 import { removeDeadRowsJob } from '#src/ballot-log/rewrite-roll.ts';
 import { type SealDeps, sequenceLogJob, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
-import { finishMoves } from '#src/cells/finish-move.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { MAIN_CELL } from '#src/database/other-cells.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
@@ -116,7 +115,6 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
     { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => sequenceLogs(sealDeps(deps)) },
     { name: 'tend_ballot_keys', schedule: '* * * * *', work: tendKeys },
     ...(deps.cell === MAIN_CELL ? ofServiceLog(deps) : []),
-    ...(deps.cells.size === 1 ? [] : [{ name: 'finish_moves', schedule: '* * * * *', work: () => finishMoves(deps) }]),
     { name: 'check_changed_logs', schedule: '23 * * * *', work: checkChangedLogs },
     { name: 'check_all_logs', schedule: '37 2 * * *', work: () => checkLogs(deps, 0) },
     { name: 'disclose_voters', schedule: '* * * * *', work: () => deps.counting.disclosure.stepAll() },

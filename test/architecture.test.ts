@@ -65,7 +65,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 992,
   webhooks: 2436,
-  'voting-events': 5262,
+  'voting-events': 5272,
   'ballot-definition': 3864,
   voters: 5478,
   payments: 4066,
@@ -78,11 +78,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1011,
   console: 1142,
   demo: 435,
-  cells: 949,
-  commands: 4081,
+  cells: 1001,
+  commands: 4301,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 66_780;
+const LINES_OF_ALL = 67_149;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -113,4 +113,7 @@ export function tablesOfEvents(tables: readonly Table[]): Table[] {
 }
 
 export const ofLivingEvents = `t.voting_event_id IN ${LIVING_EVENTS}`;
+/** The events of a copy that is not shown yet. */
+export const ofHiddenEvents =
+  't.voting_event_id IN (SELECT e.id FROM voting_events e WHERE e.account_id = :account AND e.deleted_at IS NOT NULL)';
 export const livingEvents = IS_LIVING.replaceAll('e.', 't.');

@@ -7,6 +7,7 @@ import {
   forAccount,
   listTables,
   livingEvents,
+  ofHiddenEvents,
   ofLivingEvents,
   SHARED,
   type Table,
@@ -28,6 +29,8 @@ async function copyRows(from: pg.Client, to: pg.Client, select: string, into: st
 /** Rows of `ACTING` by table: what the switch must find, and delete. */
 export type Copied = ReadonlyMap<string, number>;
 
+const FIGURES = 'roll_figures';
+
 /** A sum over the tags of rows, whatever their order. */
 const sumOfTags = (table: string, condition: string): string =>
   `SELECT coalesce(sum(hashtextextended(encode(t.tag, 'hex'), 0)::numeric), 0)::text AS sum FROM ${table} t WHERE ${condition}`;
@@ -37,9 +40,9 @@ export async function copyAccount(
   from: pg.Client,
   to: pg.Client,
   account: string,
+  tables: readonly Table[],
   say: (line: string) => void,
 ): Promise<Copied> {
-  const tables = await listTables(from);
   const tableOf = (name: string): Table => {
     const found = tables.find((one) => one.name === name);
     if (found === undefined) throw new Error(`there is no table ${name}`);
@@ -62,19 +65,20 @@ export async function copyAccount(
   };
   const hidden = `deleted_at = now_ms(), code_key = ${pg.escapeLiteral(arrivingCode(''))} || code_key`;
   await copyAside(tableOf('voting_events'), forAccount(livingEvents, account), hidden);
-  const ofEvents = tablesOfEvents(tables);
-  // The insert of voters counts them; the figures of the source say that, and who voted.
-  const last = ofEvents.filter(({ name }) => name === 'roll_figures');
-  for (const { name, columns, isTagged } of [...ofEvents.filter((table) => !last.includes(table)), ...last]) {
-    const condition = forAccount(ofLivingEvents, account);
-    const arriving = `t.voting_event_id IN (SELECT e.id FROM voting_events e WHERE e.account_id = ${pg.escapeLiteral(account)} AND e.deleted_at IS NOT NULL)`;
-    if (name === 'roll_figures') await to.query(`DELETE FROM roll_figures t WHERE ${arriving}`);
-    const rows = await copyRows(
-      from,
-      to,
-      `SELECT ${listOf(columns, 't.')} FROM ${name} t WHERE ${condition}`,
-      `${name} (${listOf(columns)})`,
-    );
+  const condition = forAccount(ofLivingEvents, account);
+  const arriving = forAccount(ofHiddenEvents, account);
+  const used = tablesOfEvents(tables).map(
+    ({ name }) => `SELECT '${name}' AS name WHERE EXISTS (SELECT FROM ${name} t WHERE ${condition})`,
+  );
+  const { rows: named } = await from.query<{ name: string }>(used.join(' UNION ALL '));
+  // The insert of voters counts them; the figures of the source, which come last, say that and who voted.
+  const ofEvents = tablesOfEvents(tables).filter(
+    ({ name }) => name !== FIGURES && named.some((one) => one.name === name),
+  );
+  for (const { name, columns, isTagged } of [...ofEvents, tableOf(FIGURES)]) {
+    if (name === FIGURES) await to.query(`DELETE FROM ${FIGURES} t WHERE ${arriving}`);
+    const select = `SELECT ${listOf(columns, 't.')} FROM ${name} t WHERE ${condition}`;
+    const rows = await copyRows(from, to, select, `${name} (${listOf(columns)})`);
     if (rows >= 10_000) say(`copied ${rows} rows of ${name}`);
     if (!isTagged || rows === 0) continue;
     const sums = [await from.query(sumOfTags(name, condition)), await to.query(sumOfTags(name, arriving))];
@@ -83,13 +87,17 @@ export async function copyAccount(
   }
   for (const [name, condition] of Object.entries(SHARED))
     await copyAside(tableOf(name), forAccount(condition, account));
-  const copied = new Map<string, number>();
-  for (const [place, [name, condition]] of Object.entries(ACTING).entries()) {
-    const row = `row_number() OVER () + ${place}::bigint * 1000000000`;
-    const select = `SELECT ${pg.escapeLiteral(account)}::text, ${row}, ${pg.escapeLiteral(name)}::text, row_to_json(t) FROM ${name} t WHERE ${forAccount(condition, account)}`;
-    copied.set(name, await copyRows(from, to, select, 'arriving_rows (account_id, place, table_name, content)'));
-  }
-  return copied;
+  const waiting = Object.entries(ACTING).map(
+    ([name, condition]) =>
+      `SELECT ${pg.escapeLiteral(name)} AS name, row_to_json(t) AS row FROM ${name} t WHERE ${forAccount(condition, account)}`,
+  );
+  const select = `SELECT ${pg.escapeLiteral(account)}::text, row_number() OVER (), name, row FROM (${waiting.join(' UNION ALL ')}) AS w`;
+  await copyRows(from, to, select, 'arriving_rows (account_id, place, table_name, content)');
+  const { rows } = await to.query<{ name: string; count: number }>(
+    'SELECT table_name AS name, count(*)::int AS count FROM arriving_rows WHERE account_id = $1 GROUP BY 1',
+    [account],
+  );
+  return new Map(rows.map(({ name, count }) => [name, count]));
 }
 
 /** Puts the waiting rows of an account where they belong and shows its events. Call in a transaction. Idempotent. */

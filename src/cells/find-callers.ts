@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { sql } from 'drizzle-orm';
 import { hashOfKey, unauthorized } from '#src/accounts/authenticate.ts';
 import { listGuestCells } from '#src/accounts/guests.ts';
-import { firstOfCells } from '#src/database/other-cells.ts';
+import { isTrue } from '#src/database/client.ts';
+import { CellSilent, firstOfCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Authentication } from '#src/http/authenticate.ts';
 import type { Caller } from '#src/http/caller.ts';
@@ -57,6 +59,7 @@ export class CellCallers implements Authentication {
     const found = (kept && (await ask(kept.cell))) ?? (await firstOfCells([...this.#cells.values()], ask));
     if (found === undefined) {
       this.#homes.delete(hash);
+      if (await this.#isArriving(hash)) throw new CellSilent('the account of a key is between two cells');
       throw unauthorized();
     }
     const { cell, caller } = found;
@@ -67,6 +70,19 @@ export class CellCallers implements Authentication {
     }
     const { guestCells = [] } = this.#homes.get(hash) ?? {};
     return guestCells.length === 0 ? caller : { ...caller, cells: [cell, ...guestCells].map((one) => one.cell) };
+  }
+
+  /** Whether a key that no cell has is of an account whose move was cut off after the switch: it is finished soon. */
+  async #isArriving(hash: string): Promise<boolean> {
+    const found = await firstOfCells([...this.#cells.values()], async ({ db }) =>
+      (await isTrue(
+        db,
+        sql`SELECT EXISTS (SELECT FROM arriving_rows WHERE table_name = 'api_keys' AND content ->> 'hash' = ${`\\x${hash}`})`,
+      ))
+        ? true
+        : undefined,
+    );
+    return found === true;
   }
 
   accountOf(authorization: string): string | undefined {

@@ -38,19 +38,16 @@ export async function movedTo(db: Database, account: string): Promise<string | u
   return firstOf(Promise.resolve(rows));
 }
 
+/** Shows an account that the old cell has let go. Any number of times. */
+export async function showMoved(client: pg.Client, account: string): Promise<void> {
+  await client.query('BEGIN');
+  await showAccount(client, account);
+  await client.query('COMMIT');
+}
+
 /** Ends a move after the old cell has let the account go: shows it in the new one, then deletes what is left. Any number of times. */
-export async function finishMove(
-  from: Deps,
-  to: Deps,
-  account: string,
-  onShown: () => Promise<void> = async () => undefined,
-): Promise<void> {
-  await withCell(requireServed(to), async (client: pg.Client) => {
-    await client.query('BEGIN');
-    await showAccount(client, account);
-    await client.query('COMMIT');
-  });
-  await onShown();
+export async function finishMove(from: Deps, to: Deps, account: string): Promise<void> {
+  await withCell(requireServed(to), (client) => showMoved(client, account));
   await deleteMarked(from.db, account, LEFT);
   await from.db.execute(sql`DELETE FROM moved_accounts WHERE account_id = ${account}`);
 }
@@ -61,7 +58,7 @@ export async function discardCopy(to: Deps, account: string): Promise<void> {
   await deleteMarked(to.db, account, arrivingCode(''));
 }
 
-/** Ends moves whose command was cut off after the switch: an account is never without a cell for longer than a minute. */
+/** Ends moves whose command was cut off after the switch: no account is without a cell for long. */
 export async function finishMoves(from: Deps): Promise<void> {
   const { rows } = await from.db.execute<{ id: string; cell: string }>(
     sql`SELECT account_id AS id, to_cell AS cell FROM moved_accounts ORDER BY moved_at`,

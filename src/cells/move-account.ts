@@ -7,9 +7,9 @@ import { valuesOf } from '#src/database/client.ts';
 import { firstOfCells, requireServed } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
-import { ACTING, forAccount, holderOf, JOBS_OF_ACCOUNT } from './account-rows.ts';
+import { ACTING, forAccount, holderOf, JOBS_OF_ACCOUNT, listTables, type Table } from './account-rows.ts';
 import { type Copied, copyAccount } from './copy-account.ts';
-import { discardCopy, finishMove, LEFT, movedTo, withCell } from './finish-move.ts';
+import { discardCopy, finishMove, LEFT, movedTo, showMoved, withCell } from './finish-move.ts';
 import { DRAIN_MS } from './open-cells.ts';
 
 // A move is one commit in the cell that the account leaves: before it, that cell serves the account and holds locks that keep everybody
@@ -32,6 +32,8 @@ const LEASE_MS = 3_000;
 const RENEW_MS = 1_000;
 /** How long running jobs of the account may take to end before anything is held up. */
 const JOBS_MS = 60_000;
+/** The same while requests wait: jobs that those had begun. */
+const HELD_JOBS_MS = 2_000;
 const LOCK_MS = 5_000;
 
 /** Keeps the waiting jobs of an account from being begun. @returns how many run */
@@ -49,12 +51,12 @@ async function holdJobs(client: pg.Client, account: string): Promise<number> {
 const releaseJobs = (client: pg.Client, account: string) =>
   client.query('UPDATE jobs SET held_by = NULL, held_at = NULL WHERE held_by = $1', [holderOf(account)]);
 
-async function awaitJobs(client: pg.Client, account: string, say: MoveOptions['say']): Promise<void> {
+async function awaitJobs(client: pg.Client, account: string, say: MoveOptions['say'], ms = JOBS_MS): Promise<void> {
   const since = monotonicMs();
   for (let look = 0; (await holdJobs(client, account)) > 0; look += 1) {
-    if (monotonicMs() - since > JOBS_MS) throw new MoveRefused('jobs of the account run for too long: try again later');
+    if (monotonicMs() - since > ms) throw new MoveRefused('jobs of the account run for too long: try again later');
     if (look === 0) say('waiting for jobs of the account that run now …');
-    await delay(100);
+    await delay(20);
   }
 }
 
@@ -74,7 +76,10 @@ async function holdRequests(client: pg.Client, from: Deps, to: Deps, account: st
     if (channel === 'account_held' && name === account && waiting.delete(process) && waiting.size === 0) idle.resolve();
   });
   await client.query('LISTEN account_held');
-  const hold = () => client.query(`SELECT pg_notify('account_moving', $1)`, [`${account} ${LEASE_MS}`]);
+  const hold = async (): Promise<void> => {
+    await client.query(`SELECT pg_notify('account_moving', $1)`, [`${account} ${LEASE_MS}`]);
+    await client.query(`UPDATE jobs SET held_at = now_ms() + ${JOBS_MS} WHERE held_by = $1`, [holderOf(account)]);
+  };
   await hold();
   // A renewal that fails ends the hold; the locks of rows stay.
   const timer = setInterval(() => void hold().catch(() => clearInterval(timer)), RENEW_MS);
@@ -100,7 +105,6 @@ async function lockAccount(client: pg.Client, account: string): Promise<void> {
   await client.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [account]);
   for (const table of ['api_keys', 'payment_businesses', 'webhook_endpoints'])
     await client.query(`SELECT 1 FROM ${table} WHERE account_id = $1 ORDER BY id FOR UPDATE`, [account]);
-  if ((await holdJobs(client, account)) > 0) throw new MoveRefused('a job of the account has just begun: try again');
 }
 
 /** Lets an account go, in the transaction that holds its locks. @throws MoveRefused if rows came after the copy */
@@ -117,7 +121,8 @@ async function letGo(client: pg.Client, account: string, to: string, copied: Cop
   // Rows that refer to others go first.
   for (const [table, condition] of Object.entries(ACTING).toReversed()) {
     const { rowCount } = await client.query(`DELETE FROM ${table} t WHERE ${forAccount(condition, account)}`);
-    if (rowCount !== copied.get(table)) throw new MoveRefused(`${table} changed while they were copied: try again`);
+    if (rowCount !== (copied.get(table) ?? 0))
+      throw new MoveRefused(`${table} changed while they were copied: try again`);
   }
   await client.query(
     `DELETE FROM ballot_keys k USING voting_events e WHERE e.id = k.voting_event_id AND e.account_id = $1 AND e.deleted_at IS NULL`,
@@ -166,55 +171,65 @@ export async function moveAccount(from: Deps, to: Deps, account: string, options
     if (rows[0]?.got !== true) throw new MoveRefused('another command moves this account');
     await discardCopy(to, account);
     if ((await movedTo(to.db, account)) !== undefined) await finishMove(to, from, account);
+    const tables = await listTables(front);
     await awaitJobs(front, account, say);
-    const since = monotonicMs();
-    let pauseMs = 0;
     try {
-      const end = await holdRequests(front, from, to, account);
-      try {
-        await onStage('held');
-        await withCell(from, (locking) => copyAndSwitch({ locking, from, to, account, say, onStage }));
-        await onStage('switched');
-        await finishMove(from, to, account, async () => {
-          pauseMs = monotonicMs() - since;
-        });
-      } finally {
-        await end();
-      }
+      const work = (locking: pg.Client, reading: pg.Client, writing: pg.Client) =>
+        underHold({ front, locking, reading, writing, from, to, account, tables, say, onStage });
+      // Connected before anything is held up.
+      const pauseMs = await withCell(from, (locking) =>
+        withCell(from, (reading) => withCell(to, (writing) => work(locking, reading, writing))),
+      );
+      await finishMove(from, to, account);
+      await onStage('finished');
+      return pauseMs;
     } catch (fault) {
       await releaseJobs(front, account);
       throw fault;
     }
-    await onStage('finished');
-    return pauseMs;
   });
 }
 
 interface Under extends Required<MoveOptions> {
+  readonly front: pg.Client;
   readonly locking: pg.Client;
+  readonly reading: pg.Client;
+  readonly writing: pg.Client;
   readonly from: Deps;
   readonly to: Deps;
   readonly account: string;
+  readonly tables: readonly Table[];
 }
 
-async function copyAndSwitch({ locking, from, to, account, say, onStage }: Under): Promise<void> {
+/** The part of a move in which requests of the account wait. @returns how long it took, in ms */
+async function underHold(under: Under): Promise<number> {
+  const { front, writing, from, to, account, say, onStage } = under;
+  const since = monotonicMs();
+  const end = await holdRequests(front, from, to, account);
+  try {
+    await awaitJobs(front, account, say, HELD_JOBS_MS);
+    await onStage('held');
+    await copyAndSwitch(under);
+    await onStage('switched');
+    await showMoved(writing, account);
+    return monotonicMs() - since;
+  } finally {
+    await end();
+  }
+}
+
+async function copyAndSwitch(under: Under): Promise<void> {
+  const { front, locking, reading, writing, from, to, account, tables, say, onStage } = under;
   await locking.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`);
   await lockAccount(locking, account);
-  const copied = await withCell(from, (reading) =>
-    withCell(to, async (writing) => {
-      // Its snapshot is taken under the locks.
-      await reading.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-      await writing.query('BEGIN');
-      const rows = await copyAccount(reading, writing, account, say);
-      await writing.query('COMMIT');
-      return rows;
-    }),
-  );
+  if ((await holdJobs(front, account)) > 0) throw new MoveRefused('a job of the account has just begun: try again');
+  // Its snapshot is taken under the locks.
+  await reading.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+  await writing.query('BEGIN');
+  const copied = await copyAccount(reading, writing, account, tables, say);
+  await writing.query('COMMIT');
   await onStage('copied');
-  if (await tellGuests(locking, to, account))
-    await to.db.execute(
-      sql`INSERT INTO guest_cells (account_id, cell) VALUES (${account}, ${from.cell}) ON CONFLICT DO NOTHING`,
-    );
+  if (await tellGuests(locking, to, account)) await noteGuestCell(to.db, account, from.cell);
   await letGo(locking, account, to.cell, copied);
   await locking.query('COMMIT');
 }

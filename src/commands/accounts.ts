@@ -28,8 +28,16 @@ export function addAccountCommands({ command, group, withDeps }: Cli): void {
   command(accounts, 'list', 'list accounts', 'accounts list', 'accounts list --json').action(() =>
     withDeps(async (deps) => {
       const { listAccounts } = await import('#src/accounts/repository.ts');
-      const rows = await listAccounts(deps.db);
-      return { value: rows.map(({ id, name, plan, createdAt }) => ({ id, name, plan, createdAt })) };
+      const { otherCells, requireServed } = await import('#src/database/other-cells.ts');
+      const others = otherCells(deps);
+      const found = await Promise.all(
+        [deps, ...others].map(async (cell) => {
+          const rows = await listAccounts(requireServed(cell).db);
+          const where = others.length === 0 ? {} : { cell: cell.cell };
+          return rows.map(({ id, name, plan, createdAt }) => ({ id, name, plan, ...where, createdAt }));
+        }),
+      );
+      return { value: found.flat() };
     }),
   );
 

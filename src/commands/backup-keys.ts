@@ -25,7 +25,11 @@ export async function backupKeys(config: Config, url: string, to: string): Promi
     throw conflict('folder_in_use', `${folder} lies in a folder of the service: name a place of its own.`);
   const { living, known } = await withConnection(url, async (client) => ({
     living: await listLivingKeys(client),
-    known: new Set((await client.query<{ id: string }>('SELECT id FROM voting_events')).rows.map(({ id }) => id)),
+    known: new Set(
+      (
+        await client.query<{ id: string }>(`SELECT id FROM voting_events WHERE NOT starts_with(code_key, 'moved/')`)
+      ).rows.map(({ id }) => id),
+    ),
   }));
   const target = new KeyFolders(folder);
   await target.destroyParts(folder);

@@ -34,8 +34,10 @@ export interface Cli {
   group(name: string, description: string): Command;
   /** Opens the database, or starts the embedded one for this command if the service does not run, runs `work`, and prints its answer. */
   withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void>;
-  /** For commands that inspect or prepare a database: neither migrates nor checks. `check` runs the checks of a start on database and keys. */
-  withDatabase(work: (config: Config, check: () => Promise<Finding[]>, url: string) => Promise<Answer>): Promise<void>;
+  /** For commands that inspect or prepare a database: neither migrates nor checks. `check` runs the checks of a start on database and keys. @param withCells the other cells, too */
+  withDatabase(
+    work: (config: Config, check: (withCells?: boolean) => Promise<Finding[]>, url: string) => Promise<Answer>,
+  ): Promise<void>;
   /** For commands on an external database server. @throws ApiError 409 for the embedded database; the message says how to back it up */
   withServer(work: (config: Config, url: string, programs: ProgramFolders) => Promise<Answer>): Promise<void>;
   /** Passes the folders of PostgreSQL's programs to `work`: for commands without settings or database. */

@@ -172,7 +172,7 @@ export function addDoctorCommand({ program, command, withDatabase }: Cli): void 
     withDatabase(async (config, check, url): Promise<Answer> => {
       const { checkSurroundings } = await import('./doctor.ts');
       const { checkLivingKeys } = await import('#src/voting-events/check-ballot-keys.ts');
-      const start = await check();
+      const start = await check(true);
       const isUnusable = start.some(({ name, status }) => /^(?:database|schema)$/.test(name) && status === 'failed');
       const keys = isUnusable ? [] : await checkLivingKeys(config, url);
       const findings = [...start, ...keys, ...(await checkSurroundings(config))];

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import type { Answer, Cli } from './cli.ts';
 import { commandLine } from './cli.ts';
 
@@ -69,7 +70,15 @@ export function addSecretCommands({ command, group, withDeps, withDatabase, json
       withDatabase(async (config, _check, url): Promise<Answer> => {
         const { withConnection } = await import('#src/database/check-server.ts');
         const { initPlaces } = await import('#src/voting-events/key-places.ts');
-        const marked = await withConnection(url, (client) => initPlaces(config, client, acceptLoss === true));
+        const urls = [url, ...config.databaseCells.map((cell) => cell.url).filter((other) => other !== url)];
+        const mark = (clients: readonly pg.Client[]): Promise<string[]> => {
+          const [first, ...others] = clients;
+          const next = urls[clients.length];
+          if (next !== undefined) return withConnection(next, (client) => mark([...clients, client]));
+          if (first === undefined) throw new Error('there is no cell');
+          return initPlaces(config, first, acceptLoss === true, others);
+        };
+        const marked = await mark([]);
         return {
           value: { marked },
           shown: { marked: marked.join(', ') || 'none, all are' },

@@ -148,20 +148,31 @@ async function noteMarked(client: Client, clusterId: string): Promise<void> {
 
 /**
  * Makes missing markers.
+ * @param others the databases of other cells, whose keys stand in the same folders
  * @param acceptLoss records keys that a folder lacks as lost there for good, instead of throwing
  * @returns the folders that were marked now
  * @throws ApiError 409 if a folder lacks a key that is still needed, or belongs to another service; FolderUnusable
  */
-export async function initPlaces(settings: KeySettings, client: Client, acceptLoss: boolean): Promise<string[]> {
+export async function initPlaces(
+  settings: KeySettings,
+  client: Client,
+  acceptLoss: boolean,
+  others: readonly Client[] = [],
+): Promise<string[]> {
   const folders = keyFoldersOf(settings);
   if (folders === undefined) throw conflict('keys_in_database', 'BALLOT_KEYS_DIR is not set: no folder has a marker.');
   await makeIdentity(client);
   const clusterId = (await readClusterId(client)) ?? '';
   // `living`: the key is still needed for ballots.
-  const { rows: keys } = await client.query<KeyName & { code: string; living: boolean }>(`
+  const statement = `
     SELECT k.voting_event_id AS "eventId", k.id, coalesce(e.code, k.voting_event_id) AS code,
       coalesce(k.retired_at IS NULL AND k.id IN (e.ballot_key, e.real_key) AND e.deleted_at IS NULL, false) AS living
-    FROM ballot_keys k LEFT JOIN voting_events e ON e.id = k.voting_event_id WHERE k.wrapped IS NULL ORDER BY 1`);
+    FROM ballot_keys k LEFT JOIN voting_events e ON e.id = k.voting_event_id WHERE k.wrapped IS NULL ORDER BY 1`;
+  const keys = [];
+  for (const of of [client, ...others]) {
+    const { rows } = await of.query<KeyName & { code: string; living: boolean }>(statement);
+    keys.push(...rows.map((key) => ({ ...key, of })));
+  }
   const lost: ((typeof keys)[number] & { readonly folder: string })[] = [];
   for (const folder of folders.all) {
     const own = new KeyFolders(folder);
@@ -181,6 +192,6 @@ export async function initPlaces(settings: KeySettings, client: Client, acceptLo
     marked.push(folder);
   }
   await noteMarked(client, clusterId);
-  if (acceptLoss) for (const { folder, ...key } of lost) await noteSeen(client, key, folder);
+  if (acceptLoss) for (const { folder, of, ...key } of lost) await noteSeen(of, key, folder);
   return marked;
 }

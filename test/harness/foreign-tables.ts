@@ -48,8 +48,8 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   cells: [
     {
       tables: [
-        ...['accounts', 'api_keys', 'ballot_keys', 'event_invites', 'guest_cells', 'guest_keys', 'jobs'],
-        ...['payment_attempts', 'payment_businesses', 'roll_figures', 'webhook_deliveries', 'webhook_endpoints'],
+        ...['accounts', 'api_keys', 'ballot_keys', 'event_invites', 'guest_keys', 'jobs'],
+        ...['payment_attempts', 'payment_businesses', 'webhook_deliveries', 'webhook_endpoints'],
         'webhook_holds',
       ],
       reason: 'a move takes the rows of an account out of every table, in one transaction',
@@ -57,6 +57,10 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
     { tables: ['service_processes'], reason: 'a move waits for every process that lives' },
   ],
   commands: [
+    {
+      tables: ['accounts', 'arriving_rows', 'moved_accounts'],
+      reason: 'the status of a cell says what is in it, and half done',
+    },
     {
       tables: ['ballot_queue', 'idempotency_keys', 'pending_ballots', 'voter_keys', 'webhook_endpoints'],
       reason: 'a rotation of the secret key seals every stored secret again',

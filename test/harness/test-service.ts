@@ -276,7 +276,7 @@ async function serve(
   const url = `http://127.0.0.1:${service.port}`;
   let met: Met | undefined;
   const served: TestService = {
-    ...{ deps, port: service.port, url, databaseUrl, secretKey },
+    ...{ deps, port: service.port, url, databaseUrl: deps.databaseUrl, secretKey },
     fetch: (target, { key, headers, ...init } = {}) =>
       fetch(`${url}${target}`, {
         redirect: 'manual',
