@@ -78,11 +78,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1011,
   console: 1142,
   demo: 435,
-  cells: 1001,
+  cells: 1018,
   commands: 4301,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_149;
+const LINES_OF_ALL = 67_166;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 24;
 

@@ -59,7 +59,9 @@ export class CellCallers implements Authentication {
     const found = (kept && (await ask(kept.cell))) ?? (await firstOfCells([...this.#cells.values()], ask));
     if (found === undefined) {
       this.#homes.delete(hash);
-      if (await this.#isArriving(hash)) throw new CellSilent('the account of a key is between two cells');
+      // Only where the databases were asked: floods of invented keys are not to be asked for.
+      if (may === true && (await this.#isArriving(hash)))
+        throw new CellSilent('the account of a key is between two cells');
       throw unauthorized();
     }
     const { cell, caller } = found;
@@ -82,6 +84,7 @@ export class CellCallers implements Authentication {
         ? true
         : undefined,
     );
+    if (found === true) for (const { authenticator } of this.#cells.values()) authenticator.forget(hash);
     return found === true;
   }
 

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type pg from 'pg';
+import { findAccount } from '#src/accounts/repository.ts';
 import { type Database, firstOf, readNumber, valuesOf, withClient } from '#src/database/client.ts';
 import { CHUNK_ROWS, inChunks } from '#src/database/in-chunks.ts';
 import { requireServed } from '#src/database/other-cells.ts';
@@ -52,8 +53,9 @@ export async function finishMove(from: Deps, to: Deps, account: string): Promise
   await from.db.execute(sql`DELETE FROM moved_accounts WHERE account_id = ${account}`);
 }
 
-/** Deletes what a cut-off move has copied. Call only while the old cell still serves the account. */
-export async function discardCopy(to: Deps, account: string): Promise<void> {
+/** Deletes what a cut-off move has copied. @throws Error unless the old cell still has the account */
+export async function discardCopy(from: Deps, to: Deps, account: string): Promise<void> {
+  if ((await findAccount(from.db, account)) === undefined) throw new Error('a copy is all that is left of the account');
   await to.db.execute(sql`DELETE FROM arriving_rows WHERE account_id = ${account}`);
   await deleteMarked(to.db, account, arrivingCode(''));
 }

@@ -139,9 +139,10 @@ export class Gate {
       const own = { cell: home?.cell ?? this.#main.deps, accounts: [caller.accountId] };
       const isGuest = home !== undefined && home.guestCells.length > 0 && place >= 0;
       const route = isGuest ? ((await findShared(home, segments[place] ?? '')) ?? own) : own;
+      if (route.cell !== own.cell) await this.#introduce(route.cell, caller);
+      // Nothing is awaited from here to `enter` that a notification of a move could come before.
       const moves = route.accounts.find((account) => held.isHeld(account));
       if (moves === undefined) {
-        if (route.cell !== own.cell) await this.#introduce(route.cell, caller);
         callers.settle(incoming, Promise.resolve(caller));
         return route;
       }

@@ -164,12 +164,8 @@ export async function moveAccount(from: Deps, to: Deps, account: string, options
   const { say, onStage = async () => undefined } = options;
   requireServed(to);
   return withCell(from, async (front) => {
-    const { rows } = await front.query<{ got: boolean }>(
-      "SELECT pg_try_advisory_lock(hashtextextended('move ' || $1, 0)) AS got",
-      [account],
-    );
-    if (rows[0]?.got !== true) throw new MoveRefused('another command moves this account');
-    await discardCopy(to, account);
+    await beAlone(front, account);
+    await discardCopy(from, to, account);
     if ((await movedTo(to.db, account)) !== undefined) await finishMove(to, from, account);
     const tables = await listTables(front);
     await awaitJobs(front, account, say);
@@ -231,13 +227,28 @@ async function copyAndSwitch(under: Under): Promise<void> {
   await onStage('copied');
   if (await tellGuests(locking, to, account)) await noteGuestCell(to.db, account, from.cell);
   await letGo(locking, account, to.cell, copied);
+  const { rowCount } = await writing.query('SELECT 1 FROM arriving_rows WHERE account_id = $1', [account]);
+  if (rowCount !== [...copied.values()].reduce((sum, rows) => sum + rows, 0))
+    throw new MoveRefused('the copy was changed');
   await locking.query('COMMIT');
+}
+
+/** Lets no other command move the account while the connection lasts. @throws MoveRefused */
+async function beAlone(client: pg.Client, account: string): Promise<void> {
+  const { rows } = await client.query<{ got: boolean }>(
+    "SELECT pg_try_advisory_lock(hashtextextended('move ' || $1, 0)) AS got",
+    [account],
+  );
+  if (rows[0]?.got !== true) throw new MoveRefused('another command moves this account');
 }
 
 /** Undoes a move that was cut off before the switch. @throws MoveRefused after it */
 export async function takeBack(from: Deps, to: Deps, account: string): Promise<void> {
   const there = await movedTo(from.db, account);
   if (there !== undefined) throw new MoveRefused(`the account is in cell ${there} already: move it from there`);
-  await discardCopy(to, account);
-  await withCell(from, (client) => releaseJobs(client, account));
+  await withCell(from, async (client) => {
+    await beAlone(client, account);
+    await discardCopy(from, to, account);
+    await releaseJobs(client, account);
+  });
 }

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { ACTING, listTables, SHARED, STAYING, tablesOfEvents } from '#src/cells/account-rows.ts';
 import { discardCopy, finishMoves } from '#src/cells/finish-move.ts';
 import { MoveRefused, moveAccount, type Stage, takeBack } from '#src/cells/move-account.ts';
+import { readConfig } from '#src/config.ts';
 import type { Deps } from '#src/deps.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { refusalOf } from '#test/harness/answers.ts';
@@ -344,8 +345,7 @@ describe('an account that moves', () => {
     expect(await holdersOf(account)).toEqual(['b']);
     expect((await account.show('/voting-events')).map(({ id }: { id: string }) => id)).toEqual([event.id]);
     await account.votePoll(event, votesFor(event));
-    await discardCopy(cellOf('main'), account.id);
-    expect(await holdersOf(account)).toEqual(['b']);
+    await expect(discardCopy(cellOf('main'), cellOf('b'), account.id)).rejects.toThrow('all that is left');
   });
 });
 
@@ -380,6 +380,29 @@ describe('a cell that falls silent', () => {
     }
     await untilTrue(async () => (await there.get('/voting-events')).status === 200);
   });
+});
+
+test('a list of cells that is wrong is refused in one line that names the setting and no password', () => {
+  const read = (DATABASE_CELLS: string) =>
+    readConfig({
+      DATABASE_URL: 'postgres://u:secret@a/main',
+      SECRET_KEY: Buffer.alloc(32).toString('base64'),
+      DATABASE_CELLS,
+    });
+  const url = 'postgres://u:secret@one:5432,two:5432/b';
+  expect(read(`b=${url},c=postgres://u:secret@c/c`).databaseCells).toEqual([
+    { name: 'b', url },
+    { name: 'c', url: 'postgres://u:secret@c/c' },
+  ]);
+  for (const wrong of [
+    'b',
+    'main=postgres://x/y',
+    `b=${url},b=postgres://x/y`,
+    `b=${url},c=${url}`,
+    'B=postgres://x/y',
+    'b=postgres://u:secret@a/main',
+  ])
+    expect(() => read(wrong)).toThrow(/^DATABASE_CELLS (?!.*secret)[^\n]+$/);
 });
 
 test('a cell of another service is not served: no key of it is taken', async () => {
