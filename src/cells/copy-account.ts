@@ -59,9 +59,8 @@ export async function copyAccount(
       `${aside} (${listOf(columns)})`,
     );
     if (change !== undefined) await to.query(`UPDATE ${aside} SET ${change}`);
-    await to.query(
-      `INSERT INTO ${name} (${listOf(columns)}) SELECT ${listOf(columns)} FROM ${aside} ON CONFLICT DO NOTHING`,
-    );
+    const unless = change === undefined ? 'ON CONFLICT DO NOTHING' : '';
+    await to.query(`INSERT INTO ${name} (${listOf(columns)}) SELECT ${listOf(columns)} FROM ${aside} ${unless}`);
   };
   const hidden = `deleted_at = now_ms(), code_key = ${pg.escapeLiteral(arrivingCode(''))} || code_key`;
   await copyAside(tableOf('voting_events'), forAccount(livingEvents, account), hidden);
