@@ -270,7 +270,6 @@ export function readConfig(environment: Environment = process.env): Config {
   };
 }
 
-/** Settings that only commands read. */
 const COMMAND_SETTINGS = [
   'PAYMENT_SECRET_KEY',
   'PAYMENT_WEBHOOK_SECRET',

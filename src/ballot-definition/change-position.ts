@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/changes.ts';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import type { Executor } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, type Judge, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
@@ -15,7 +15,7 @@ import {
   takeNumber,
 } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/lifecycle.ts';
-import { givenOf, type LockedEvent } from '#src/voting-events/repository.ts';
+import { givenOf } from '#src/voting-events/repository.ts';
 import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { viewCandidate } from './candidate.ts';
@@ -111,12 +111,6 @@ export const createPosition: CreatePart<Position, NewPosition, TopUpDeps> = asyn
   return position;
 };
 
-/** Takes the role from candidates who stand for no referendum any more: what is shown of them could not be sent back. */
-async function dropStrayRoles(tx: Transaction, deps: TopUpDeps, event: LockedEvent): Promise<void> {
-  const strayed = await takeStrayRoles(tx, event.id, event.lockedAt);
-  await publish(tx, deps, aboutOf(event), 'candidate.updated', strayed.map(viewCandidate));
-}
-
 /** The action in `LIFE` that decides when a field may change. Titles are ballot rules, because swapping two titles swaps two results. */
 const actionOf = (field: keyof Body): LifeAction => (field === 'description' ? 'change_words' : 'change_ballot_rules');
 
@@ -134,7 +128,10 @@ export const changePosition: ChangePart<Position, Body, TopUpDeps> = async (tx, 
   for (const action of actions) await guardChange(tx, event, action);
   if (actions.has('change_ballot_rules') && (await isPaidFor(tx, eventId, [id]))) throw refuse('paid_registration');
   const after = await updatePosition(tx, eventId, id, { ...changed, ...settings, updatedAt: nowMs });
-  if (changed.votingMethod !== undefined) await dropStrayRoles(tx, deps, event);
+  if (changed.votingMethod !== undefined) {
+    const strayed = await takeStrayRoles(tx, eventId, nowMs);
+    await publish(tx, deps, aboutOf(event), 'candidate.updated', strayed.map(viewCandidate));
+  }
   if (after.quadraticBaseCreditBudget !== before.quadraticBaseCreditBudget) await forgetIdleCredits(tx, eventId);
   await renewBallotDefinition(tx, eventId, nowMs);
   await recordBallotChange(tx, deps, organizer, 'position.updated', id, differenceOf(before, after));

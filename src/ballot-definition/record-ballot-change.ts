@@ -13,7 +13,6 @@ import type { CandidateSource, CandidateStatus, QuadraticTopUp } from './types.t
 export type BallotChangeDeps = Pick<Deps, 'ids' | 'clock'>;
 export type TopUpDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing'>;
 
-/** Adds a row to the ballot of an event. */
 export type CreatePart<Row, Body, Needs = BallotChangeDeps> = (
   tx: Transaction,
   deps: Needs,

@@ -316,7 +316,6 @@ export function isPaidFor(tx: Transaction, eventId: string, partIds: readonly st
   return isTrue(tx, paid);
 }
 
-/** Voters of a group, by the figures of the roll. */
 export const countVotersIn = (tx: Transaction, eventId: string, groupId: string): Promise<number> =>
   readNumber(tx, sql`SELECT sum(heads) FROM roll_figures WHERE voting_event_id = ${eventId} AND group_id = ${groupId}`);
 

@@ -70,7 +70,9 @@ export class Acknowledged {
         const event = await findEventById(tx, eventId);
         if (event?.rehearsalSince === remembered?.rehearsalSince) return listLeft(tx, eventId, some);
         // Direct SQL could change the row for a moment: forget the ballots only if it is gone, or authentic with another rehearsal.
-        const isOver = event === undefined ? !(await isThere(tx, eventId)) : isGenuineEvent(deps.secrets, event);
+        const row = sql`SELECT 1 FROM voting_events WHERE id = ${eventId}`;
+        const isOver =
+          event === undefined ? (await tx.execute(row)).rowCount === 0 : isGenuineEvent(deps.secrets, event);
         return isOver ? undefined : [];
       });
       // A rehearsal began or ended meanwhile, and `note` dropped the ballots that this result is about.
@@ -87,10 +89,6 @@ export class Acknowledged {
     return missing;
   }
 }
-
-/** Whether the event's row exists, even if it is marked as deleted. */
-const isThere = async (tx: Transaction, eventId: string): Promise<boolean> =>
-  (await tx.execute(sql`SELECT 1 FROM voting_events WHERE id = ${eventId}`)).rowCount === 1;
 
 /** The given ballots that are no longer in the queue, and whether each is in the box. */
 async function listLeft(tx: Transaction, eventId: string, ballots: readonly (readonly [id: string, tag: Buffer])[]) {

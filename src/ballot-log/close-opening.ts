@@ -49,7 +49,3 @@ export const closeOpeningView = z
     ],
   });
 export type CloseOpening = z.output<typeof closeOpeningView>;
-
-/** @param content canonical JSON, as stored with the log */
-export const openClose = (salt: Buffer, content: string): CloseOpening =>
-  closeOpeningView.parse({ salt: salt.toString('base64'), ...JSON.parse(content) });

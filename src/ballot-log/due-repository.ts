@@ -32,10 +32,6 @@ const NOT_SIGNED_FOR = sql`l.confirmed <> l.ballots + coalesce(q.ballots, 0)`;
 const ROLL_CHANGED = sql`e.type = 'election'
   AND (l.roll_identity_changes, l.roll_other_changes) IS DISTINCT FROM (e.identity_changes, e.roll_changes)`;
 
-/** SQL. The smallest batch to seal of an event `e` with the queue `q` (completions 6.2); null if its ballots wait for the close. */
-const leastToSeal = (leastWhileOpen: number) => sql`CASE WHEN ${FINAL} OR q.due_at <= now_ms() THEN 1
-  WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen}::integer END`;
-
 /** Like `SEALED_ONCE`, but counts only authentic rows of the roll, because direct SQL could change the stored figures. */
 export const isSealedOnce = async (executor: Executor, secrets: Secrets, event: VotingEvent): Promise<boolean> =>
   event.type === 'election' &&
@@ -44,6 +40,9 @@ export const isSealedOnce = async (executor: Executor, secrets: Secrets, event: 
 
 /** Events with pending work: a log to open, append to, sign or close, or a roll to rewrite after the close. */
 export async function listEventsToTend(executor: Executor, leastWhileOpen: number): Promise<string[]> {
+  // The smallest batch to seal (completions 6.2); null if an event's ballots wait for the close.
+  const leastToSeal = sql`CASE WHEN ${FINAL} OR q.due_at <= now_ms() THEN 1
+    WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen}::integer END`;
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
     LEFT JOIN ${WAITING} AS q ON q.voting_event_id = e.id
@@ -52,7 +51,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
       OR (${FINAL} AND (${NOT_CLOSED}
         OR (e.type = 'election' AND e.rehearsal_since IS NULL AND (l.roll_scattered_at BETWEEN least(e.closed_at, e.ends_at) AND now_ms()) IS NOT TRUE)))
       OR (l.ends_at IS DISTINCT FROM least(e.closed_at, e.ends_at) AND ${NOT_CLOSED})
-      OR coalesce(q.to_seal, 0) >= ${leastToSeal(leastWhileOpen)} OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND ${NOT_CLOSED})
+      OR coalesce(q.to_seal, 0) >= ${leastToSeal} OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND ${NOT_CLOSED})
       OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))
     ORDER BY e.id`);
   return rows.map(({ id }) => id);

@@ -3,7 +3,7 @@ import { unlessSpoilt } from '#src/platform/errors.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type Checkpoint, openCheckpoint, originOf } from './checkpoint.ts';
-import { type CloseOpening, openClose } from './close-opening.ts';
+import { type CloseOpening, closeOpeningView } from './close-opening.ts';
 import { closeCommitment } from './leaf.ts';
 import { equalHashes, hashLeaf, leadsToRoot, nodesOfInclusion } from './merkle-tree.ts';
 import { loadNodes } from './read-log.ts';
@@ -106,7 +106,6 @@ async function readSigned(db: Executor, eventId: string, index: number, { fronti
   }
 }
 
-/** The `close` leaf of a log with the content that it commits to. */
 export interface ClosedLog extends SignedClose {
   /** Undefined if the stored salt and content do not match the commitment. */
   readonly opening: CloseOpening | undefined;
@@ -126,7 +125,7 @@ export async function findOpenedClose(
 function openingOf({ c }: SignedClose, { closeSalt, closeContent }: LogHead): CloseOpening | undefined {
   if (closeSalt === null || closeContent === null) return undefined;
   return unlessSpoilt(() => {
-    const opening = openClose(closeSalt, closeContent);
+    const opening = closeOpeningView.parse({ salt: closeSalt.toString('base64'), ...JSON.parse(closeContent) });
     const { salt: _, ...content } = opening;
     return closeCommitment(closeSalt, content).toString('hex') === c ? opening : undefined;
   });

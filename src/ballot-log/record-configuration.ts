@@ -26,7 +26,6 @@ import { appendLeaves } from './tree-store.ts';
 /** Time between the last possible confirm and the latest time for the `close` leaf, so that an outage does not look like fraud. */
 const CLOSE_SLACK_MS = 24 * 60 * MINUTE_MS;
 
-/** @param end the event's end, or null */
 const closeDueOf = (end: number | null): number | null =>
   end === null ? null : end + CONFIRM_GRACE_MS + CLOSE_SLACK_MS;
 

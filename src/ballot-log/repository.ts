@@ -54,7 +54,6 @@ export async function readLeaves(executor: Executor, eventId: string, from: numb
   return rows.map(({ data }) => data);
 }
 
-/** The index of the last `close` leaf among the first `size` leaves. */
 export async function findLastClose(executor: Executor, eventId: string, size: number): Promise<number | undefined> {
   const { rows } = await executor.execute<{ index: string }>(sql`
     SELECT leaf_index AS index FROM log_leaves WHERE voting_event_id = ${eventId} AND leaf_index < ${size}

@@ -165,7 +165,6 @@ interface Step {
   readonly note: string | undefined;
   /** Whether this is the log of a rehearsal, whose checkpoints are not kept outside of the database. */
   readonly rehearsal: boolean;
-  /** The queue IDs of the sealed ballots. */
   readonly sealed: readonly string[];
   /** The queue ID to continue after; undefined if the run is done. */
   readonly next: string | undefined;

@@ -41,11 +41,6 @@ export function unlessRefused<T>(open: () => T): T | undefined {
   }
 }
 
-function requireName(name: string): void {
-  if (!/^[^\s+\p{Cc}]+$/u.test(name) || !name.isWellFormed())
-    throw new RangeError('a key name has at least one character, no space, plus or control character');
-}
-
 /** Whether a text is allowed in a note, so that every implementation of the format encodes it as the same bytes. */
 function isNoteText(text: string): boolean {
   const line = text.replaceAll('\n', '');
@@ -68,7 +63,8 @@ export function createNoteSigner(name: string, seed: Uint8Array): NoteSigner {
 export const renameSigner = ({ privateKey }: NoteSigner, name: string): NoteSigner => nameSigner(privateKey, name);
 
 function nameSigner(privateKey: KeyObject, name: string): NoteSigner {
-  requireName(name);
+  if (!/^[^\s+\p{Cc}]+$/u.test(name) || !name.isWellFormed())
+    throw new RangeError('a key name has at least one character, no space, plus or control character');
   const publicKey = createPublicKey(privateKey);
   const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX.length);
   const keyId = keyIdOf(name, raw);

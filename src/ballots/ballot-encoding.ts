@@ -37,10 +37,6 @@ export function varintBytes(value: number): number {
   return bytes;
 }
 
-/** The largest size of a packed entry in bytes. @param candidate the highest number of a candidate @param magnitude of the largest value */
-export const entryBytes = (candidate: number, magnitude: number): number =>
-  varintBytes(candidate) + varintBytes(2 * magnitude);
-
 /** Packs positions by number and entries by candidate, so that the bytes do not show the order in which the choices were sent. */
 export function packEntries(positions: readonly PackedPosition[]): Buffer {
   const bytes: number[] = [VERSION];

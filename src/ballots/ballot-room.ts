@@ -1,6 +1,6 @@
 import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import { MAX_ENTRIES } from '#src/voting-events/opening.ts';
-import { entryBytes, varintBytes } from './ballot-encoding.ts';
+import { varintBytes } from './ballot-encoding.ts';
 
 /** The largest absolute value that an entry may have. */
 function magnitudeOf(position: BallotPosition): number {
@@ -31,7 +31,8 @@ function measure(definition: BallotDefinition): number {
     const entries = Math.min(position.selectionLimit, position.candidates.length);
     room += varintBytes(position.number) + varintBytes(entries);
     const lastCandidate = Math.max(0, ...position.candidates.map(({ number }) => number));
-    return { entries, bytes: entryBytes(lastCandidate, magnitudeOf(position)) };
+    // A value is packed as an unsigned number of twice its size (`zigzag`).
+    return { entries, bytes: varintBytes(lastCandidate) + varintBytes(2 * magnitudeOf(position)) };
   });
   // A ballot has at most `MAX_ENTRIES` entries: assume the longest entries.
   for (const { entries, bytes } of positions.toSorted((one, other) => other.bytes - one.bytes)) {

@@ -159,7 +159,6 @@ export async function readBoxEnd(executor: Executor, eventId: string): Promise<s
   return last;
 }
 
-/** The number of ballots in blocks whose first leaf is above `after` and at most `upTo`. */
 export function countBallots(executor: Executor, eventId: string, after: bigint, upTo: bigint): Promise<number> {
   const ballots = sql`SELECT sum(ballots) FROM ballot_blocks
     WHERE voting_event_id = ${eventId} AND first_leaf > ${after.toString()}::bigint AND first_leaf <= ${upTo.toString()}::bigint`;
@@ -170,7 +169,6 @@ export function countBallots(executor: Executor, eventId: string, after: bigint,
 export const WEIGHT_OF_BLOCK = sql`CASE WHEN cardinality(b.weights) = 1 THEN b.weights[1] * b.ballots::numeric
   ELSE (SELECT sum(w) FROM unnest(b.weights) AS w) END`;
 
-/** The distinct weights of the ballots in the box. */
 export async function listBallotWeights(executor: Executor, eventId: string): Promise<readonly bigint[]> {
   const { rows } = await executor.execute<{ weight: string }>(sql`
     SELECT DISTINCT w::text AS weight FROM ballot_blocks b CROSS JOIN LATERAL unnest(b.weights) AS w WHERE b.voting_event_id = ${eventId}`);

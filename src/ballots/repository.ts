@@ -53,7 +53,6 @@ export interface CastVerdict {
   readonly tagged: TaggedArray | undefined;
 }
 
-/** A ballot to be cast, and the claim of its idempotent request. */
 export interface CastRequest {
   readonly row: CastRow;
   readonly claim: ClaimValues | undefined;
@@ -200,7 +199,6 @@ export interface ConfirmRow {
   readonly admit: ((waiting: WaitingVoter) => Admitted | undefined) | undefined;
 }
 
-/** The voter for whom a ballot is confirmed, and the tag of the participation. */
 export interface Admitted {
   /** Null for a voter who is not approved: the statement refuses the ballot, even if direct SQL changes the status meanwhile. */
   readonly participant: string | null;

@@ -7,7 +7,6 @@ import { listLivingKeys, readLivingKey } from '#src/voting-events/check-ballot-k
 import { keyFileOf, keyFoldersOf, readKeyFileName } from '#src/voting-events/key-places.ts';
 import type { Answer } from './cli.ts';
 
-/** Whether `inner` is the folder `outer` or inside it. */
 const isWithin = (inner: string, outer: string): boolean => {
   const way = path.relative(outer, inner);
   return way === '' || !(way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way));

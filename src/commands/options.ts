@@ -42,7 +42,6 @@ export const parseWhole =
 
 const MOMENT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?(Z|[+-]\d\d(?::?\d\d)?)$/;
 
-/** Parses a moment with its time zone into Unix milliseconds. */
 export function parseMoment(text: string): number {
   const [, date, time, zone = ''] = MOMENT.exec(text.trim()) ?? [];
   const timeMs = Date.parse(`${date}T${time}${/^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone}`);

@@ -10,7 +10,6 @@ function isDatabaseUnanswering(fault: unknown): boolean {
   return false;
 }
 
-/** How a batcher groups rows into statements, and which statements it runs. */
 interface BatchOptions<Row, Outcome> {
   /** Runs many rows as one statement, committed as a whole; the outcomes are in the order of the rows. */
   readonly runTogether: (rows: readonly Row[]) => Promise<readonly Outcome[]>;

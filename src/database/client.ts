@@ -164,7 +164,6 @@ export async function inTransaction<T>(
 
 export const firstOf = async <Row>(rows: PromiseLike<readonly Row[]>): Promise<Row | undefined> => (await rows)[0];
 
-/** The values of a statement whose rows have one column. */
 export async function valuesOf<Value>(executor: Executor, statement: SQL): Promise<Value[]> {
   const { rows } = await executor.execute<Record<string, Value>>(statement);
   return rows.flatMap((row) => Object.values(row).slice(0, 1));

@@ -39,7 +39,6 @@ export async function readSchemaState(client: pg.Client) {
     schema,
     /** Migrations that are not applied yet, oldest first. */
     pending: listMigrations().filter(({ when }) => when > newest),
-    /** Names of functions that differ from their sources. */
     functions: await listDiffering(client, readFunctionSources()),
     empty: tables === 0,
     /** Whether this role may change the schema. */

@@ -13,7 +13,6 @@ const LOOK_AGAIN_MS = 250;
 /** Groups: scheme and user, hosts, and the rest of a connection URL. */
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s;
 
-/** Splits a connection URL with several hosts into one URL per host. */
 export function splitHosts(url: string): string[] {
   const [, start = '', hosts = '', rest = ''] = PARTS.exec(url) ?? [];
   return hosts.includes(',') ? hosts.split(',').map((host) => `${start}${host}${rest}`) : [url];
@@ -27,7 +26,6 @@ export function withoutPassword(url: string): { readonly address: string; readon
   return { address: `${user}@${hosts}${rest}`, password: decodeURIComponent(password) };
 }
 
-/** `host:port`, for messages. */
 const nameOf = ({ host, port }: pg.Client): string => `${host}:${port}`;
 
 export const IN_RECOVERY = 'SELECT pg_is_in_recovery() AS standby';

@@ -42,7 +42,6 @@ export function canRun(program: string, args: readonly string[], user: ServerUse
   return status === 0;
 }
 
-/** Whether the user can enter a folder and all its parents. */
 export const canEnter = (folder: string, user: ServerUser | undefined): boolean =>
   canRun('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], user);
 

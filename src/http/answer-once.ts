@@ -156,7 +156,6 @@ function forgetEvent(c: RequestContext): void {
   if (id !== undefined) c.get('service').changed(id);
 }
 
-/** The ID of the event that a target is or belongs to. */
 export function eventIdOf(target: unknown): string | undefined {
   const event = typeof target === 'object' && target !== null && 'event' in target ? target.event : undefined;
   return typeof event === 'object' && event !== null && 'id' in event ? String(event.id) : undefined;

@@ -28,7 +28,6 @@ export function addressOf(direct: string, forwarded: string | undefined, trustPr
   return address;
 }
 
-/** Turns an Authorization header into a caller. */
 export interface Authentication {
   /** @param mayAsk whether the database may be asked about a key not cached @throws ApiError `unauthorized` */
   authenticate(authorization: string | undefined, mayAsk: () => boolean): Promise<Caller>;

@@ -60,7 +60,6 @@ export interface Operation {
   readonly example?: unknown;
   /** With `bodyFor`: every body that it may choose, by the name of its schema in the document. */
   readonly bodies?: Readonly<Record<string, BodyCase>>;
-  /** The schema of `body()`. */
   readonly body?: z.ZodType | undefined;
   readonly bodyFor?: (target: never, raw: JsonObject) => z.ZodType;
   readonly idempotent?: true;

@@ -57,7 +57,6 @@ export const createLeases = (presence: Presence) => ({
   threads: limited({ perAccount: 32 }),
   /** Concurrent calls of one payment (its ID, not an account): the first fulfils it, the others wait without a connection. */
   payments: limited({ perAccount: 1, maxWaiting: 100, maxWaitMs: TIME_LIMITS.payerMs }),
-  /** Open event streams of the console. */
   consoleStreams: limited({ perAccount: 20 }),
 });
 

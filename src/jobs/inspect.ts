@@ -52,7 +52,6 @@ export async function retryFailedJobs(db: Database): Promise<number> {
   return Number(rows[0]?.count ?? 0);
 }
 
-/** The number of jobs that have used up their attempts, by task. */
 export async function countFailedJobs(db: Database): Promise<Map<string, number>> {
   const { rows } = await db.execute<{ task: string; count: string }>(sql`
     SELECT name AS task, count(*)::text AS count FROM jobs WHERE attempts >= max_attempts AND held_by IS NULL GROUP BY name`);

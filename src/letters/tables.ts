@@ -24,7 +24,6 @@ export const letterRuns = pgTable(
     downloads: jsonb().$type<Readonly<Record<string, number>>>().notNull().default({}),
     /** Printed in a rehearsal; deleted when it ends. */
     rehearsal: boolean().notNull().default(false),
-    /** The API key that ordered the letters. */
     keyId: text('key_id').notNull(),
     /** MAC of the row: without it, SQL could have letters printed, read before they are counted, or downloaded twice. */
     tag: bytes().notNull(),

@@ -36,7 +36,6 @@ const ALLOWED_FROM: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = 
   cancelled: ['created', 'pending', 'succeeded'],
 };
 
-/** Whether an attempt of this status may still be paid. */
 export function isOpen(status: AttemptStatus): boolean {
   return status === 'created' || status === 'pending';
 }
@@ -191,7 +190,6 @@ export async function renewAsking(executor: Executor, ref: AttemptRef, leaseMs: 
     .where(and(at(ref), isNotNull(paymentAttempts.askingUntil)));
 }
 
-/** Whether the provider answered within the last `withinMs` milliseconds. */
 export async function isAnswerYoung(executor: Executor, ref: AttemptRef, withinMs: number): Promise<boolean> {
   const young = gt(paymentAttempts.askedAt, sql`${nowMs} - ${withinMs}::bigint`);
   return (await attemptsWhere(executor, at(ref), young)).length === 1;
@@ -255,7 +253,6 @@ export async function listAttempts(
   return cutNewest(rows, await liesBeyond(executor, paymentAttempts, inWindow));
 }
 
-/** A page of attempts in the order of their IDs, for exports. */
 export const listAttemptsAfter = async (executor: Executor, scope: AttemptScope, after: string, limit: number) =>
   attemptsWhere(executor, within(scope), gt(paymentAttempts.id, after)).orderBy(asc(paymentAttempts.id)).limit(limit);
 

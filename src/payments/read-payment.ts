@@ -6,7 +6,6 @@ import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { listRefunds, type Refund } from './refund-payment.ts';
 
-/** The refunds of each of these attempts. */
 export async function readRefunds(
   executor: Executor,
   attempts: readonly PaymentAttempt[],

@@ -40,7 +40,6 @@ export async function insertRefund(
 export const findRefund = (executor: Executor, ref: RefundRef): Promise<Refund | undefined> =>
   firstOf(executor.select().from(paymentRefunds).where(at(ref)));
 
-/** The refunds of some attempts, oldest first. */
 export async function listRefunds(executor: Executor, attempts: readonly AttemptRef[]): Promise<Refund[]> {
   if (attempts.length === 0) return [];
   const events = [...new Set(attempts.map(({ votingEventId }) => votingEventId))];
@@ -208,7 +207,6 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
 
 const rest = z.strictObject({ eventId: z.string(), after: z.string() });
 
-/** Goes on with the refunds of a deleted event (`give_event_back`). */
 export const giveEventBackJob = ({ db }: Pick<PaymentDeps, 'db'>): Job<z.output<typeof rest>> =>
   defineJob({
     ...{ name: 'give_event_back', maxAttempts: 25, group: 'payments', payload: rest },

@@ -37,15 +37,12 @@ export function onAlarm(log: Log, listener: AlarmListener): void {
   alarmListeners.get(log)?.add(listener);
 }
 
-/** For a terminal: time of day, level and message, then the fields in one line. */
-function readable(): DestinationStream {
-  return pretty({ translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true });
-}
-
-/** JSON lines, or readable lines on a terminal. Callers pass allow-listed fields only, so nothing needs redaction. */
+/** JSON lines; on a terminal time of day, level and message, then the fields in one line. Callers pass allow-listed fields only, so nothing needs redaction. */
 export function createLog(
   level: string,
-  destination: DestinationStream | undefined = process.stdout.isTTY ? readable() : undefined,
+  destination: DestinationStream | undefined = process.stdout.isTTY
+    ? pretty({ translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true })
+    : undefined,
 ): Log {
   const listeners = new Set<AlarmListener>();
   const options: LoggerOptions = {

@@ -53,7 +53,6 @@ const refused = new BlockList();
 for (const [network, bits] of REFUSED_V4) refused.addSubnet(network, bits, 'ipv4');
 for (const [network, bits] of REFUSED_V6) refused.addSubnet(network, bits, 'ipv6');
 
-/** The eight groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
   // The parser of URLs writes every spelling in one way: hexadecimal, with the longest run of zeros left out.
   const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');

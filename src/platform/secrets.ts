@@ -122,15 +122,12 @@ function encrypt(ring: Keyring, plain: string | Uint8Array, place: SealedPlace):
   return [nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()];
 }
 
-function splitText(sealed: string): [id: string, bytes: Buffer] {
+/** Takes a sealed value apart: a text is `<key ID>.<base64url>`, bytes begin with the key ID. */
+function split(sealed: string | Buffer): [id: string, bytes: Buffer] {
+  if (typeof sealed !== 'string') return [sealed.toString('hex', 0, KEY_ID_BYTES), sealed.subarray(KEY_ID_BYTES)];
   const dot = sealed.indexOf('.');
   return [sealed.slice(0, dot), Buffer.from(sealed.slice(dot + 1), 'base64url')];
 }
-
-const splitBytes = (sealed: Buffer): [id: string, bytes: Buffer] => [
-  sealed.toString('hex', 0, KEY_ID_BYTES),
-  sealed.subarray(KEY_ID_BYTES),
-];
 
 /** @param masters the current key, then the keys it replaced @param onUnreadable called with a stored value's place */
 export function createSecrets(
@@ -143,7 +140,7 @@ export function createSecrets(
   const macOf = (ring: Keyring, purpose: SecretPurpose, message: string | Uint8Array): Buffer =>
     requireKey(ring.macs.get(purpose), purpose).mac(message);
   const openSealed = (sealed: string | Buffer, place: SealedPlace): Buffer => {
-    const [id, bytes] = typeof sealed === 'string' ? splitText(sealed) : splitBytes(sealed);
+    const [id, bytes] = split(sealed);
     const ring = rings.find((candidate) => candidate.id === id);
     if (ring === undefined) throw new Error('sealed under a secret key that is not configured');
     const decipher = createDecipheriv('aes-256-gcm', keyFor(ring, 'encryption'), bytes.subarray(0, NONCE_BYTES));

@@ -130,7 +130,6 @@ function callOf(placed: PlacedOperation, body: unknown, document: ReferenceDocum
     values,
     body,
     query: Object.fromEntries(examplesIn('query')),
-    /** The variable that holds a key; undefined if the call needs none. */
     keyName: keyNameOf(placed),
     /** The variable that holds the event; undefined if the path names no event. */
     eventName: 'idOrCode' in values ? (isOfPoll(path, body) ? 'POLL' : 'EVENT') : undefined,

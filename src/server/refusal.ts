@@ -38,7 +38,6 @@ export function refuseOnResponse(
   return requestId;
 }
 
-/** Makes a refusal as a web `Response`. */
 export function refusalResponse(error: ApiError, service: RefusingService): Response {
   const { status, headers, body } = composeRefusal(error, [], service);
   return new Response(body, { status, headers });

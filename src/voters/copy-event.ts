@@ -316,7 +316,6 @@ async function insertCopies(
   await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer');
 }
 
-/** Ends the copying, after which the event may open. */
 async function endCopy(tx: Transaction, secrets: Secrets, eventId: string): Promise<void> {
   const event = await lockEvent(tx, eventId);
   if (event === undefined) return;

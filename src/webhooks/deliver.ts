@@ -151,7 +151,6 @@ export class WebhookSender {
     this.#looksAgainAt = monotonicMs() + (this.#queues.size > 0 ? LOOK_AGAIN_MS : idleMs);
   }
 
-  /** Reads due deliveries for the queues that need a refill. */
   async #read(): Promise<void> {
     const needing = [...this.#queues.values()].filter((queue) => queue.needsRefill);
     if (needing.length === 0) return;
