@@ -1,18 +1,17 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { checkSync } from 'recheck';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseAst } from 'vitest/node';
 import { StepCounter } from './harness/count-steps.ts';
+import { readSources } from './harness/read-sources.ts';
 
 // What comes from outside never costs more than a multiple of its length: one request would hold up all others.
 
 const PROJECT = path.resolve(import.meta.dirname, '..');
 const files = ['src', 'verifier', 'sdk/typescript/src', 'sandbox'].flatMap((folder) =>
-  readdirSync(path.join(PROJECT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /(?<!\.d)\.(?:ts|js)$/.test(name))
-    .map((name) => ({ name: `${folder}/${name}`, text: readFileSync(path.join(PROJECT, folder, name), 'utf8') })),
+  readSources(folder, /(?<!\.d)\.(?:ts|js)$/).map(({ name, text }) => ({ name: `${folder}/${name}`, text })),
 );
 
 interface Pattern {

@@ -1,7 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
+import { readSources } from '#test/harness/read-sources.ts';
 import { useDatabase } from '#test/harness/use.ts';
 
 /**
@@ -63,16 +62,9 @@ const NOT_YET: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-const SOURCE = path.resolve(import.meta.dirname, '../../src');
 /** A join of a table, with its condition up to what may follow one. */
 const JOIN =
   /\bJOIN\s+(\w+)\s+(?:AS\s+)?(?:(?!ON\b)\w+\s+)?ON\s+(.*?)(?=\bJOIN\b|\bLEFT\b|\bWHERE\b|\bGROUP\b|\bORDER\b|\bUNION\b|\bLIMIT\b|;|`|$)/gs;
-
-function sourceFiles(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => path.join(entry.parentPath, entry.name));
-}
 
 interface UniqueKey {
   readonly table: string;
@@ -147,10 +139,7 @@ describe('the database, as its own catalogue describes it', () => {
     const { rows } = await client.query<{ name: string; body: string }>(
       "SELECT proname AS name, prosrc AS body FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
     );
-    const statements = [
-      ...rows.map(({ name, body }) => ({ name, text: body })),
-      ...sourceFiles(SOURCE).map((file) => ({ name: path.relative(SOURCE, file), text: readFileSync(file, 'utf8') })),
-    ];
+    const statements = [...rows.map(({ name, body }) => ({ name, text: body })), ...readSources('src', /\.ts$/)];
     const joins = statements.flatMap(({ name, text }) =>
       [...text.matchAll(JOIN)].map((match) => ({ name, table: match[1] ?? '', condition: match[2] ?? '' })),
     );

@@ -1,14 +1,13 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { readSources } from '#test/harness/read-sources.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const PAGE = readFileSync(path.join(ROOT, 'docs/contract-sections.md'), 'utf8');
 
 /** All sources, each comment on one line: a citation may go on in the next one. */
-const sources = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => /\.(ts|sql)$/.test(file))
-  .map((file) => readFileSync(path.join(ROOT, 'src', file), 'utf8').replaceAll(/\n\s*(?:\*|\/\/|--) ?/g, ' '));
+const sources = readSources('src', /\.(ts|sql)$/).map(({ text }) => text.replaceAll(/\n\s*(?:\*|\/\/|--) ?/g, ' '));
 
 const cited = (citation: RegExp): string[] =>
   [...new Set(sources.flatMap((text) => [...text.matchAll(citation)].map(([, section = '']) => section)))].toSorted();

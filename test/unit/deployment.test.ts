@@ -9,6 +9,7 @@ import { createLog, onAlarm } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { FACE_NAMES, fontPath } from '#src/results/report/font-shelf.ts';
 import { ALARMS, createMetrics } from '#src/server/metrics.ts';
+import { readSources } from '#test/harness/read-sources.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8');
@@ -56,15 +57,7 @@ const GIVEN = {
 /** What belongs to a container, or to the commands of organizers, and is not passed on. */
 const NOT_PASSED_ON = ['NODE_ENV', 'HOST', 'PORT', 'VOTING_API', 'VOTING_API_KEY'];
 
-function sourceFiles(folder: string): string[] {
-  return readdirSync(folder).flatMap((name) => {
-    const file = path.join(folder, name);
-    if (statSync(file).isDirectory()) return sourceFiles(file);
-    return name.endsWith('.ts') ? [file] : [];
-  });
-}
-
-const SOURCES = sourceFiles(path.join(ROOT, 'src')).map((file) => readFileSync(file, 'utf8'));
+const SOURCES = readSources('src', /\.ts$/).map(({ text }) => text);
 
 describe('deployment', () => {
   test('has a line of .env.example for every setting, and none that the service does not know', () => {

@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FUNCTION_FILES, parseFunctions, readFunctionSources } from '#src/database/function-sources.ts';
 import { listPending, migrate } from '#src/database/migrate.ts';
 import { withClient } from '#test/harness/empty-database.ts';
+import { readSources } from '#test/harness/read-sources.ts';
 import { useDatabase } from '#test/harness/use.ts';
 
 const SOURCE = path.resolve(import.meta.dirname, '../../../src');
@@ -84,8 +85,8 @@ describe('functions of the database', () => {
 
 describe('the sources of functions', () => {
   test('are all on the list, and each function has one', () => {
-    const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.sql'));
-    expect(files.toSorted()).toEqual(FUNCTION_FILES.toSorted());
+    const files = readSources('src', /\.sql$/).map(({ name }) => name);
+    expect(files).toEqual(FUNCTION_FILES.toSorted());
     const names = readFunctionSources().map(({ name }) => name);
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
     expect(names.length).toBeGreaterThan(40);

@@ -1,5 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect, test } from 'vitest';
 import { SEALED_WITHIN_MS } from '#src/ballots/confirm-ballot.ts';
 import { REFUND_TRIES, refundJobKey } from '#src/payments/refund-payment.ts';
@@ -7,6 +5,7 @@ import { FREE_TRIES } from '#src/voters/public-routes.ts';
 import { CONFIRM_GRACE_MS } from '#src/voting-events/lifecycle.ts';
 import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 import { withClient } from '#test/harness/empty-database.ts';
+import { readSources } from '#test/harness/read-sources.ts';
 import { useDatabase } from '#test/harness/use.ts';
 
 const database = await useDatabase();
@@ -31,9 +30,10 @@ test('figures of the rules are the same in the database and in the program', asy
 });
 
 test('15 minutes and 24 hours stand in no statement', () => {
-  const root = path.resolve(import.meta.dirname, '../../../src');
-  const bare = readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.(sql|ts)$/.test(file) && !file.endsWith('functions/figures.sql'))
-    .filter((file) => /\b(15|24 \* 60) \* 60 \* 1_?000\b/.test(readFileSync(path.join(root, file), 'utf8')));
+  const bare = readSources('src', /\.(sql|ts)$/)
+    .filter(
+      ({ name, text }) => !name.endsWith('functions/figures.sql') && /\b(15|24 \* 60) \* 60 \* 1_?000\b/.test(text),
+    )
+    .map(({ name }) => name);
   expect(bare).toEqual([]);
 });
