@@ -7,10 +7,9 @@ import { exchangeRateLimits, RateLimiter } from '#src/http/rate-limit.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { Presence } from '#src/platform/presence.ts';
-import { eventually, untilTrue, useService } from '#test/harness/test-service.ts';
+import { eventually, untilTrue, useAccount } from '#test/harness/test-service.ts';
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 
 describe('keys that nobody has', () => {
   test('cost the database no more than the limit of their address, and shut out no right key', async () => {

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { type TestEvent, visitor } from '#test/harness/elections.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
 const NAMES = ['Ada', 'Bea', 'Cy', 'Di'];
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const poll = await account.event(
   { voter: { requireVoterId: true, saveVoterInfo: true } },
   [

@@ -19,11 +19,10 @@ import { finishEvent, sealBallots, type TestEvent, tendLog } from '#test/harness
 import { setEvent } from '#test/harness/genuine-rows.ts';
 import { openLogPromise, verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
-import { eventually, untilTrue, useService } from '#test/harness/test-service.ts';
+import { eventually, untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 
 const PLAN = [
   { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cy'] },

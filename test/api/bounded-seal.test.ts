@@ -5,7 +5,7 @@ import { openWaiting, sealEntries } from '#src/ballots/waiting-ballot.ts';
 import { sealDeps } from '#src/work.ts';
 import { tendLog, votesFor } from '#test/harness/elections.ts';
 import { withClient } from '#test/harness/empty-database.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
 // However many ballots wait, a step of the sequencer reads as many rows of the queue as it moves, give or take a few.
 
@@ -14,8 +14,7 @@ const CHUNK = 2_000;
 /** Taken, and written into the box, and counted at the first step and at the last. */
 const MOST_READ = 20 * WAITING;
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 /** Rows of the queue that were read since the last reset. A connection hands in what it counted when it ends. */
 async function rowsRead(client: pg.Client): Promise<number> {

@@ -7,10 +7,16 @@ import { finishEvent, PLURALITY, sealBallots, type TestEvent, tendLog, votesFor 
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMails } from '#test/harness/read-mail.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
-import { eventually, type TestAccount, type TestService, untilTrue, useService } from '#test/harness/test-service.ts';
+import {
+  eventually,
+  type TestAccount,
+  type TestService,
+  untilTrue,
+  useAccount,
+  useService,
+} from '#test/harness/test-service.ts';
 
-const service = await useService({ byClock: true });
-const account = await service.account();
+const { service, account } = await useAccount({ byClock: true });
 /** Its jobs run when a test says so. */
 const still = await useService({ worker: false });
 const owner = await still.account();

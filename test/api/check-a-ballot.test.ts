@@ -7,13 +7,12 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
 const ROOT = path.join(import.meta.dirname, '../..');
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 // The verifier alone: it must work where nothing else of the project is.
 const folder = useFolder('voting-check-test-');
 cpSync(path.join(ROOT, 'verifier'), path.join(folder, 'verifier'), { recursive: true });

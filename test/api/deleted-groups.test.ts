@@ -3,10 +3,9 @@ import { leaveDeletedGroups } from '#src/voters/change-in-pages.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand } from '#test/harness/answers.ts';
 import { finishEvent, PLURALITY, tendLog } from '#test/harness/elections.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 /** An election whose group of five voters is deleted, large enough for a turnout of its own; the job that takes them out of it has not run. */
 async function withDeletedGroup(isOpen: boolean) {

@@ -11,12 +11,11 @@ import { finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harnes
 import { standAs } from '#test/harness/genuine-rows.ts';
 import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { createKeyedElection, type KeyedElection } from '#test/harness/keyed-elections.ts';
-import { startTestService, untilTrue, useService } from '#test/harness/test-service.ts';
+import { startTestService, untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 // Without the job that makes the steps of all events once a minute: here the tests make them.
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 type Voter = KeyedElection['voters'][0];
 

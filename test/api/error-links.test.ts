@@ -3,10 +3,9 @@ import { reasonAnchor } from '#src/http/errors.ts';
 import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { sendRaw } from '#test/harness/raw-http.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const page = await service.call('GET', '/reference/errors');
 const anchors = [...String(page.body).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id ?? '');
 

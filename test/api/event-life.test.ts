@@ -7,11 +7,10 @@ import { demand, fieldOf, valuesOf } from '#test/harness/answers.ts';
 import { finishEvent, PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
-import { patiently, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
+import { patiently, type TestAnswer, untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 
 const NAMES = ['Ada', 'Bea'];
 const THREE = { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cleo'] };

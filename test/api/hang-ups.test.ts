@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest';
 import { WITH_CONSOLE } from '#test/harness/console.ts';
 import { hangUp, sendRaw } from '#test/harness/raw-http.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useAccount } from '#test/harness/test-service.ts';
 
 // A table that no buffer between service and client holds as a whole.
 const VOTERS = 30_000;
 
-const service = await useService({ ...WITH_CONSOLE, worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ ...WITH_CONSOLE, worker: false });
 const event = await account.event();
 await service.query(
   `INSERT INTO voters (voting_event_id, id, name, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)

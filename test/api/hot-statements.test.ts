@@ -15,15 +15,14 @@ import { withClient } from '#test/harness/empty-database.ts';
 import { FullElection, keepUntended, ReadingMeter, type Work } from '#test/harness/full-election.ts';
 import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
+import { startTestService, type TestService, useAccount } from '#test/harness/test-service.ts';
 
 /** What keeps the service fast, held by counting: trips, rows and bytes are the same on every machine. */
 
 /** A plan is kept after the fifth run of a statement at the latest. */
 const RUNS = 7;
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 const full = await FullElection.open(service, account, 100_000);
 beforeAll(async () => {
   await full.fill();

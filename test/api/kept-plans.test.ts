@@ -3,10 +3,9 @@ import { findUnaccounted } from '#src/ballot-log/check-repository.ts';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { finishEvent } from '#test/harness/elections.ts';
-import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
+import { startTestService, type TestService, useAccount } from '#test/harness/test-service.ts';
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 const VOTER = "'vtr_' || lpad(n::text, 8, '0')";
 
 /** Rows of an event by SQL, without tags. */

@@ -5,10 +5,9 @@ import { MAX_BOX_BLOCKS } from '#src/results/read-count-inputs.ts';
 import { valuesOf } from '#test/harness/answers.ts';
 import { type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 const CHUNK = 10_000;
 /** Ballots of so many blocks that one answer does not hold them. */

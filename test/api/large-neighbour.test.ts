@@ -11,15 +11,14 @@ import {
   setStatus,
   voteWith,
 } from '#test/harness/keyed-elections.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useAccount } from '#test/harness/test-service.ts';
 
 /** Most of what the service stores is of one event: the planner then expects any event to be that one, unless a statement names another. */
 const NEIGHBOURS = 20_000;
 
 let client: pg.Client;
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 beforeAll(async () => {
   await (await FullElection.open(service, account, NEIGHBOURS)).fill();
   client = new pg.Client({ connectionString: service.databaseUrl });

@@ -3,7 +3,7 @@ import { Disclosure } from '#src/results/disclosure.ts';
 import { demand, valuesOf } from '#test/harness/answers.ts';
 import { finishEvent, sealBallots } from '#test/harness/elections.ts';
 import { fillEvent, votesOf } from '#test/harness/largest-event.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 let eventId: string;
@@ -11,8 +11,7 @@ let eventId: string;
 /** Few enough to be quick, enough to be counted in the thread. */
 const SIZE = { positions: 6, candidates: 999 };
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 beforeAll(async () => {
   const { $client } = service.deps.db;
   const event = await account.event({ type: 'poll' }, [], false);

@@ -6,10 +6,9 @@ import { demand, refusalOf } from '#test/harness/answers.ts';
 import { askPatiently, createLogKey, LogReader, verifyOverHttp } from '#test/harness/ballot-log.ts';
 import { finishEvent, PLURALITY, sealBallots, type TestEvent, votePolls } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}, owner = account) {
   const event = await owner.event(settings);

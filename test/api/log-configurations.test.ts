@@ -4,7 +4,7 @@ import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { refusalOf } from '#test/harness/answers.ts';
 import { createLogKey, LogReader, verifyOverHttp } from '#test/harness/ballot-log.ts';
 import { finishEvent, sealBallots, type TestEvent, votePolls, votesFor } from '#test/harness/elections.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
 /** A program whose operator took the checks of changes out. */
 const operator = vi.hoisted(() => ({ looksAway: false }));
@@ -16,8 +16,7 @@ vi.mock('#src/ballot-log/frozen.ts', async (original) => {
   return { findFrozenChange: own, differsFromLog: differs };
 });
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 interface Part {
   index: number;

@@ -9,7 +9,7 @@ import { finishEvent, sealBallots, type TestEvent, tendLog, votePolls, votesFor 
 import { holdLog } from '#test/harness/hold-log.ts';
 import { createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 // No end of an event counts before its log says it.
@@ -17,8 +17,7 @@ import { giveVoterKey } from '#test/harness/voter-keys.ts';
 const DAY_MS = 86_400_000;
 const DUE_MS = DAY_MS + 900_000;
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 async function openPoll(settings: Readonly<Record<string, unknown>> = {}): Promise<TestEvent> {
   const event = await account.event(settings);

@@ -6,14 +6,13 @@ import { createLogKey, createObserverKey } from '#test/harness/ballot-log.ts';
 import { finishEvent, PLURALITY, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { listen } from '#test/harness/listen.ts';
 import { runCommand } from '#test/harness/started-service.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 import { finishExport, readFrom, savingTo } from '../../verifier/log-files.ts';
 import { type Read, readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const folder = useFolder('voting-export-test-');
 
 /** Fills more than one tile. */

@@ -19,13 +19,12 @@ import {
 } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
 import { openLogPromise } from '#test/harness/read-log-proofs.ts';
-import { type TestService, untilTrue, useService } from '#test/harness/test-service.ts';
+import { type TestService, untilTrue, useAccount } from '#test/harness/test-service.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 
 const logOf = ({ id }: TestEvent) => new LogReader(service, id, account.vote);
 

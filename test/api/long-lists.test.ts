@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { demand, valuesOf } from '#test/harness/answers.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useAccount } from '#test/harness/test-service.ts';
 
 const BEGIN = 1_790_000_000_000;
 const ROWS = 1_200;
@@ -32,8 +32,7 @@ async function insertRows(): Promise<void> {
   );
 }
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const event = await account.event({}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
 const body = { url: 'http://127.0.0.1:9999/x', eventTypes: ['voter.created'] };
 const endpointId = (await account.post('/webhook-endpoints', body)).body.data.id;

@@ -8,10 +8,9 @@ import { demand, refusalOf } from '#test/harness/answers.ts';
 import { finishEvent, PLURALITY, votesFor } from '#test/harness/elections.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 const { of } = account;
 const HOUR_MS = 3_600_000;
 

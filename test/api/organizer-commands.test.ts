@@ -17,15 +17,16 @@ import { PLURALITY, people, votesFor } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
 import { freePort } from '#test/harness/started-service.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
 const LIST_LOADED = path.resolve(import.meta.dirname, '../harness/list-loaded.ts');
 
 // Files of results are redirected to, by the address that the service is known by.
 const port = await freePort();
-const service = await useService({ environment: { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` } });
-const account = await service.account();
+const { service, account } = await useAccount({
+  environment: { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` },
+});
 const folder = useFolder('voting-organizer-');
 
 const address = (): string => service.url;

@@ -3,11 +3,10 @@ import { demand, fieldOf, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { finishEvent, type TestEvent, tendLog, visitor, votesFor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 

@@ -3,14 +3,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
 const ROOT = path.join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const folder = useFolder('voting-readme-');
 const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
 

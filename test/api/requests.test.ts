@@ -4,12 +4,11 @@ import { KEPT_REQUESTS, RequestTraces, readTraces } from '#src/http/trace-reques
 import { runCommand } from '#test/harness/command-line.ts';
 import { visitor } from '#test/harness/elections.ts';
 import { sendRaw } from '#test/harness/raw-http.ts';
-import { eventually, untilTrue, useService } from '#test/harness/test-service.ts';
+import { eventually, untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { keepLog } from '#test/harness/use.ts';
 
 const { lines, log } = keepLog('info');
-const service = await useService({ log });
-const account = await service.account();
+const { service, account } = await useAccount({ log });
 
 /** The lines of one request. */
 const linesOf = (requestId: string) => lines.filter((line) => line['requestId'] === requestId);

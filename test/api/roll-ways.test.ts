@@ -7,11 +7,10 @@ import { VotingService } from '#sdk/index.ts';
 import { sendRoll } from '#src/commands/send-roll.ts';
 import { demand } from '#test/harness/answers.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const folder = useFolder('voting-roll-ways-');
 
 const TAKEN = 'is already used by another voter of this event';

@@ -8,11 +8,10 @@ import { LogReader } from '#test/harness/ballot-log.ts';
 import { sealBallots, type TestEvent, votePolls } from '#test/harness/elections.ts';
 import { verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { expectedLeaf, ServiceLogReader } from '#test/harness/service-log.ts';
-import { startTestService, useService } from '#test/harness/test-service.ts';
+import { startTestService, useAccount } from '#test/harness/test-service.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const log = new ServiceLogReader(service);
 
 const vote = (event: TestEvent, ballots: number) => votePolls(service, account, event, ballots);

@@ -2,12 +2,11 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { IN_RECOVERY } from '#src/database/writer.ts';
 import { Load, MOST_PRESSURE, type Urgency } from '#src/http/load.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
-import { type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { type TestAnswer, useAccount } from '#test/harness/test-service.ts';
 
 const IN_ORDER: readonly Urgency[] = ['read', 'change', 'cast', 'confirm'];
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 const event = await account.event();
 afterEach(() => vi.restoreAllMocks());
 

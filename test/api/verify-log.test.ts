@@ -9,11 +9,10 @@ import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { finishEvent, sealBallots, type TestEvent, tendLog } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const folder = useFolder('voting-verify-test-');
 
 const METHODS = [

@@ -4,7 +4,7 @@ import { askWitnesses } from '#src/service-log/ask-witnesses.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 import { startWitness } from '#test/harness/witness.ts';
 import { readWitnessKey } from '../../verifier/note.ts';
@@ -14,8 +14,7 @@ import { verifyLog } from '../../verifier/verify-log.ts';
 const logKey = (): string => service.deps.serviceLog.signer.verifierKey;
 const one = await use(startWitness('one.example', logKey));
 const two = await use(startWitness('two.example', logKey));
-const service = await useService({ worker: false, witnesses: `${one.setting},${two.setting}` });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false, witnesses: `${one.setting},${two.setting}` });
 
 const vote = (event: TestEvent) => account.votePoll(event, votesFor(event));
 

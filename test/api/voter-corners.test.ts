@@ -4,13 +4,12 @@ import { demand } from '#test/harness/answers.ts';
 import { type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { ageRegistrations } from '#test/harness/genuine-rows.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 // What one change of a voter does beside what it says: to a ballot that waits, a mail, a copy, or the registrations of others.
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const { of } = account;
 
 const settled = () =>

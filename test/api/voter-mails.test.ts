@@ -7,14 +7,13 @@ import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { finishEvent, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import { readMail } from '#test/harness/read-mail.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const { of } = account;
 
 const take = async (to: string, accountId = account.id, votingEventId = 'evt_one'): Promise<boolean> =>

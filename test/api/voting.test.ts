@@ -4,10 +4,9 @@ import { demand, fieldOf, issuesOf, refusalOf, valuesOf } from '#test/harness/an
 import { finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 
 const NAMES = ['Ada', 'Bea', 'Cy'];
 const EVERY_METHOD = [

@@ -12,7 +12,7 @@ import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { listen } from '#test/harness/listen.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { OLD_FORMS, PRESENT_FORM } from '#test/unit/verifier/old-forms.ts';
 import { EVENT, type StoredLog, serve } from '#test/unit/verifier/stored-log.ts';
 import { findViolations } from './axe.ts';
@@ -22,8 +22,7 @@ import { FAINT_TEXTS } from './faint-texts.ts';
 const PHONE = { width: 390, height: 844 };
 const base = () => `http://127.0.0.1:${service.port}`;
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 const browser = await useBrowser();
 
 /** A poll with ballots in its log, and what its last voter was given. */

@@ -5,12 +5,11 @@ import { ballotIdOf } from '#src/ballots/waiting-ballot.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { readBox } from '#src/results/read-box.ts';
 import type { TestEvent } from '#test/harness/elections.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
 let event: TestEvent;
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 const pool = service.deps.db.$client;
 beforeEach(async () => {
   event = await account.event();

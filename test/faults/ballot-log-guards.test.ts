@@ -21,15 +21,16 @@ import {
 } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements, withDatabase } from '#test/harness/test-database.ts';
-import { type TestService, useService } from '#test/harness/test-service.ts';
+import { type TestService, useAccount } from '#test/harness/test-service.ts';
 
 const ROLE = `app_${randomBytes(6).toString('hex')}`;
 const COPY = `voting_copy_${randomBytes(6).toString('hex')}`;
 
 const lines: Record<string, unknown>[] = [];
 
-const service = await useService({ log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }) });
-const account = await service.account();
+const { service, account } = await useAccount({
+  log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }),
+});
 
 async function pollWith(running: TestService, ballots: number): Promise<TestEvent> {
   const event = await createTestEvent(running, account);

@@ -5,13 +5,12 @@ import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { votesFor } from '#test/harness/elections.ts';
 import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { eventually, useService } from '#test/harness/test-service.ts';
+import { eventually, useAccount } from '#test/harness/test-service.ts';
 
 /** Tables whose clean-up is watched. */
 const WATCHED = ['idempotency_keys', 'pending_ballots', 'participation', 'voters', 'ballot_blocks'];
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const database = service.deps.db.$client;
 await runStatements(service.databaseUrl, [
   'CREATE TABLE seen_deletes (of text NOT NULL, rows int NOT NULL)',

@@ -4,11 +4,10 @@ import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { demand, finishEvent, sealBallots, votesFor } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 const run = (...words: string[]): Promise<CommandEnd> => runCommand(service, words);
 const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);

@@ -8,11 +8,10 @@ import { createLog } from '#src/platform/log.ts';
 import { finishEvent, type TestEvent } from '#test/harness/elections.ts';
 import { createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useAccount } from '#test/harness/test-service.ts';
 
 const ROLE = `lesser_${randomBytes(6).toString('hex')}`;
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 
 interface Vacuumed {
   readonly name: string;

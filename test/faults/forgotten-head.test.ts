@@ -3,11 +3,10 @@ import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { sealDeps } from '#src/work.ts';
 import { votesFor } from '#test/harness/elections.ts';
-import { loseCommitAfter } from '#test/harness/lose-commit.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 // Without it, nobody would notice that the database was restored from before this head: the service would sign a second head of its size.
 test.each([false, true])(

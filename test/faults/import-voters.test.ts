@@ -3,11 +3,10 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readRoll, scanRoll } from '#src/commands/read-roll.ts';
 import { runCommand, startCommand } from '#test/harness/command-line.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
-const service = await useService();
-const account = await service.account();
+const { service, account } = await useAccount();
 const folder = useFolder('voting-import-test-');
 
 interface Election {

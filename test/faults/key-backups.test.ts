@@ -21,15 +21,14 @@ import {
   stopServer,
 } from '#test/harness/own-server.ts';
 import { freePort } from '#test/harness/started-service.ts';
-import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
+import { startTestService, type TestService, useAccount } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
 const words = (...parts: string[]): string[] => [...parts, '--json'];
 
 const root = useFolder('voting-key-backup-test-');
 chmodSync(root, 0o711);
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 const own = (): string => service.deps.config.ballotKeysDir ?? '';
 
 describe('the keys of open elections', () => {

@@ -8,10 +8,9 @@ import { HOUR_MS, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { demand, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
 import { setEventIn } from '#test/harness/genuine-rows.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 afterEach(() => vi.restoreAllMocks());
 
 const one = async <Row>(text: string, values: unknown[] = []): Promise<Row> =>

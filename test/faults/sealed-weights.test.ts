@@ -5,11 +5,10 @@ import { sealDeps } from '#src/work.ts';
 import { demand, finishEvent, tendLog, votesFor } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
 // What moves ballots into the log is called here.
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 const query = (text: string, values: unknown[]) => service.deps.db.$client.query(text, values);
 const seal = (eventId: string) => tendLog(sealDeps(service.deps), eventId, 1);

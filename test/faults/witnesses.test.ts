@@ -9,7 +9,7 @@ import { sealDeps } from '#src/work.ts';
 import { createTestEvent, sealBallots, type TestEvent, tendLog, votesFor } from '#test/harness/elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import { ServiceLogReader } from '#test/harness/service-log.ts';
-import { startTestService, untilTrue, useService } from '#test/harness/test-service.ts';
+import { startTestService, untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 import { type Manner, startWitness } from '#test/harness/witness.ts';
 
@@ -22,8 +22,11 @@ const good = await use(startWitness('good.example', logKey));
 const odd = await use(startWitness('odd.example', logKey));
 const lines = createLog('error', { write: () => undefined });
 onAlarm(lines, (name) => alarms.push(name));
-const service = await useService({ worker: false, witnesses: `${good.setting}, ${odd.setting}`, log: lines });
-const account = await service.account();
+const { service, account } = await useAccount({
+  worker: false,
+  witnesses: `${good.setting}, ${odd.setting}`,
+  log: lines,
+});
 const log = new ServiceLogReader(service);
 beforeEach(() => {
   odd.manner = 'honest';

@@ -374,6 +374,12 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 /** A service for the tests of this file, stopped after the last of them. */
 export const useService = (options: TestServiceOptions = {}): Promise<TestService> => use(startTestService(options));
 
+/** A service for all tests of a file, and an account on it. */
+export async function useAccount(options?: TestServiceOptions) {
+  const service = await useService(options);
+  return { service, account: await service.account() };
+}
+
 /**
  * Asks again where the service has too much to do, as clients are asked to: 429, 500 or 409 with `Retry-After`. For bursts of
  * requests whose outcome counts, on a machine that may be slow. @param ask one that may be repeated

@@ -2,12 +2,11 @@ import { expect, onTestFinished, test } from 'vitest';
 import { leaveDeletedGroups } from '#src/voters/change-in-pages.ts';
 import { demand, PLURALITY, votesFor } from '#test/harness/elections.ts';
 import { interceptStatements } from '#test/harness/intercept-statements.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 // Without jobs: that of the deleted group runs here, and is held where another process would come between.
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 /** Calls `meanwhile` before the first statement that matches, and lets the statement wait for it for a while: it may wait for a lock. */
 function holdBefore(statement: RegExp, meanwhile: () => Promise<unknown>): void {

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
 import { countWaiting } from '#test/harness/count-waiting.ts';
 import { demand, PLURALITY, votesFor } from '#test/harness/elections.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 // Without jobs: voters are disclosed, and the roll is mixed, where the test says so.
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 test.each([false, true])(
   'voters whom a first key approved are disclosed with their approval, while a process mixes the roll: %s',

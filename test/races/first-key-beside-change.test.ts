@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
 import { countWaiting } from '#test/harness/count-waiting.ts';
 import { demand, PLURALITY } from '#test/harness/elections.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 test('a first key approves its registrant, also when the organizer corrects the name meanwhile', async () => {
   const settings = { type: 'election', voter: { selfRegistration: true, approval: 'automatic' } };

@@ -2,11 +2,10 @@ import { expect, test, vi } from 'vitest';
 import { listNotifiedVotersJob, mailNotifiedVoterJob } from '#src/voters/notify-voters.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { demand, PLURALITY } from '#test/harness/elections.ts';
-import { type TestService, useService } from '#test/harness/test-service.ts';
+import { type TestService, useAccount } from '#test/harness/test-service.ts';
 
 // Without jobs: a mail is sent where the test says so, and the organizer changes its voter while the mail server answers.
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 const FIRST = { id: '1', attempt: 1, last: false };
 
 const payloadOf = async ({ query }: TestService, name: string) =>

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
 import { printLettersJob } from '#src/letters/print-letters.ts';
 import { demand, PLURALITY } from '#test/harness/elections.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
 // Without jobs: letters are printed where the test says so.
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 /** Prints what was ordered, as the job does. */
 async function print(eventId: string, runId: string): Promise<void> {

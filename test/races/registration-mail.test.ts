@@ -5,12 +5,10 @@ import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { demand } from '#test/harness/answers.ts';
 import { PLURALITY } from '#test/harness/elections.ts';
 import { ageRegistrations } from '#test/harness/genuine-rows.ts';
-import { voterKeyIn } from '#test/harness/mails.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
 // Without jobs: the mail of a registration is sent where the test says so, and others come between.
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 const FIRST = { id: '1', attempt: 1, last: false };
 
 async function register(email: string) {

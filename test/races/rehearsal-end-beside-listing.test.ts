@@ -2,11 +2,10 @@ import { expect, test } from 'vitest';
 import { listNotifiedVotersJob, mailNotifiedVoterJob } from '#src/voters/notify-voters.ts';
 import { countWaiting } from '#test/harness/count-waiting.ts';
 import { demand, PLURALITY } from '#test/harness/elections.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { untilTrue, useAccount } from '#test/harness/test-service.ts';
 
 // Without jobs: voters are listed where the test says so, and the rehearsal ends meanwhile.
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 const FIRST = { id: '1', attempt: 1, last: false };
 
 test.each(['draft', 'open'])(

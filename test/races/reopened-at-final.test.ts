@@ -8,12 +8,11 @@ import { refusalOf } from '#test/harness/answers.ts';
 import { demand, PLURALITY, votesFor } from '#test/harness/elections.ts';
 import { setEventIn } from '#test/harness/genuine-rows.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
-import { type Requests, type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 // Without jobs: what the final result brings runs where the test says so.
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 /** An election in which one voter has voted and one has cast a ballot, whose confirm time ends in a moment. It is closed by hand unless said otherwise. */
 async function createClosed(settings: object = { status: 'closed' }, end = 'closed_at = now_ms() - 15 * 60000 + 1500') {

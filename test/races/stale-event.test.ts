@@ -9,12 +9,11 @@ import { refusalOf } from '#test/harness/answers.ts';
 import { demand, PLURALITY, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
 import { cast, createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
-import { eventually, useService } from '#test/harness/test-service.ts';
+import { eventually, useAccount } from '#test/harness/test-service.ts';
 
 // What a process keeps of an event may be old where no ballot depends on it. It is never written back, and what is new is not called forged.
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 test('an election becomes final whose voter got another address after a process had read it', async () => {
   const election = await createKeyedElection(service, account, [1, 1, 1, 1, 1, 1]);

@@ -8,7 +8,7 @@ import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
 import { holdLog } from '#test/harness/hold-log.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
-import { eventually, useService } from '#test/harness/test-service.ts';
+import { eventually, useAccount } from '#test/harness/test-service.ts';
 import { type AttackReport, attack, type DumpedRow, dumpDatabase, type KnownVoter, sharedValues } from './attacker.ts';
 
 const VOTERS = 1_000;
@@ -24,8 +24,9 @@ const RIGHT_BY_CHANCE = 10;
 const CORRELATION_BY_CHANCE = 6 / Math.sqrt(VOTERS - 1);
 
 const logLines: string[] = [];
-const service = await useService({ log: createLog('debug', { write: (line) => void logLines.push(line) }) });
-const account = await service.account();
+const { service, account } = await useAccount({
+  log: createLog('debug', { write: (line) => void logLines.push(line) }),
+});
 let event: TestEvent;
 const known: KnownVoter[] = [];
 const secretTexts: string[] = [];

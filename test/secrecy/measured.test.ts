@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { useOwnServer } from '#test/harness/use.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { dumpDatabase } from './attacker.ts';
@@ -23,8 +23,7 @@ const PLAN = [
 ];
 
 // Beside other tests their server writes gigabytes, all of which would be read.
-const service = await useService({ worker: false, databaseUrl: await useOwnServer('measured') });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false, databaseUrl: await useOwnServer('measured') });
 const writtenAhead = await WrittenAhead.begin(service.deps.db.$client);
 const elections: TestEvent[] = [];
 const voters: MeasuredVoter[] = [];

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, type KeyedElection, keyFiles } from '#test/harness/keyed-elections.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { useOwnServer } from '#test/harness/use.ts';
 import { attackFiles, type DiskFile, holdLog, type KnownVoter, readDisk } from './file-attacker.ts';
 
@@ -16,8 +16,7 @@ const ATTACK_MS = 900_000;
 
 // Nothing is sealed before the end: every ballot waits in the queue when the backup is taken.
 // Beside other tests their server writes gigabytes, all of which an attacker would go through.
-const service = await useService({ worker: false, databaseUrl: await useOwnServer('stolen-files') });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false, databaseUrl: await useOwnServer('stolen-files') });
 let election: KeyedElection;
 let apiKeyId: string;
 let eventKey: Buffer;

@@ -7,7 +7,7 @@ import { hasLargeResults } from '#src/results/counting.ts';
 import { RunningCount } from '#src/results/running-count.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealBallots, votesFor } from '#test/harness/elections.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 
 const WHOLE = 1_000_000n;
@@ -82,8 +82,7 @@ test('candidates who were rejected count as rows of a result: it is made in a th
   expect(hasLargeResults(definitionOf('plurality', upTo(50), 100, 'rejected'))).toBe(true);
 });
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 
 test('a count that is asked for stays, although others ask for large ones in between', async () => {
   const definitionIn = async (id: string) => {
