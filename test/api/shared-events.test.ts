@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { demand, valuesOf } from '#test/harness/answers.ts';
+import { listOperations } from '#test/harness/operations.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { invite, shareEvent } from '#test/harness/sharing.ts';
 import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
@@ -19,18 +20,18 @@ await shareEvent(service, owner, event, editor, 'editor');
 
 /** Deleting the event, linking a payment business and managing invites (completions 2.5). The code has a test of its own. */
 const OWNER_ONLY: ReadonlySet<string> = new Set([
-  'DELETE /voting-events/{idOrCode}',
-  'PUT /voting-events/{idOrCode}/payment-business',
-  'DELETE /voting-events/{idOrCode}/payment-business',
-  'POST /voting-events/{idOrCode}/payments/{id}/refund',
-  'POST /voting-events/{idOrCode}/payments/{id}/settle',
-  'POST /voting-events/{idOrCode}/invites',
-  'DELETE /voting-events/{idOrCode}/invites/{id}',
+  'DELETE /voting-events/:idOrCode',
+  'PUT /voting-events/:idOrCode/payment-business',
+  'DELETE /voting-events/:idOrCode/payment-business',
+  'POST /voting-events/:idOrCode/payments/:id/refund',
+  'POST /voting-events/:idOrCode/payments/:id/settle',
+  'POST /voting-events/:idOrCode/invites',
+  'DELETE /voting-events/:idOrCode/invites/:id',
 ]);
 /** What is sent by POST and changes nothing. */
 const READING: ReadonlySet<string> = new Set([
-  'POST /public/voting-events/{idOrCode}/voter/check',
-  'POST /public/voting-events/{idOrCode}/log/proof',
+  'POST /public/voting-events/:idOrCode/voter/check',
+  'POST /public/voting-events/:idOrCode/log/proof',
 ]);
 
 async function storePayment(id: string): Promise<string> {
@@ -61,40 +62,32 @@ async function rowFor(path: string): Promise<string> {
   return body === undefined ? 'none' : (await owner.of(event).make(`/${noun}`, body)).id;
 }
 
-/** Every operation about an event, as the API document lists them. */
-async function listOperations(): Promise<string[]> {
-  const { body } = await service.call('GET', '/openapi.json');
-  const paths: [string, object][] = Object.entries(body.paths);
-  const ofEvents = paths.filter(([path]) => /^(\/public)?\/voting-events\/\{idOrCode\}/.test(path));
-  return ofEvents.flatMap(([path, item]) =>
-    Object.keys(item)
-      .filter((method) => ['get', 'post', 'put', 'patch', 'delete'].includes(method))
-      .map((method) => `${method.toUpperCase()} ${path}`),
-  );
-}
-
 test('every operation about a shared event agrees with the role', async () => {
-  const operations = await listOperations();
+  const operations = listOperations(service.deps).filter(({ path }) =>
+    /^(\/public)?\/voting-events\/:idOrCode/.test(path),
+  );
   expect(operations.length).toBeGreaterThan(50);
-  expect([...OWNER_ONLY, ...READING].filter((one) => !operations.includes(one))).toEqual([]);
-  const wrong: unknown[] = [];
-  for (const operation of operations) {
-    const [method = '', path = ''] = operation.split(' ');
+  const named = operations.map(({ method, path }) => `${method} ${path}`);
+  expect([...OWNER_ONLY, ...READING].filter((one) => !named.includes(one))).toEqual([]);
+  for (const { method, path } of operations) {
+    const operation = `${method} ${path}`;
     const isReading = method === 'GET' || READING.has(operation);
+    const required = OWNER_ONLY.has(operation) ? 'owner' : 'editor';
     for (const [role, account] of Object.entries(guests)) {
       const target = path
-        .replace('{idOrCode}', event.id)
-        .replace('{id}', path.includes('{id}') ? await rowFor(path) : '');
+        .replace(':idOrCode', event.id)
+        .replace(/:id\b/, /:id\b/.test(path) ? await rowFor(path) : '')
+        .replaceAll(/:\w+(\{.+\})?/g, '0');
       // Refused for its body where the role allows it: nothing is changed.
-      const body = method === 'GET' || method === 'DELETE' ? undefined : { nothing: 'known' };
+      const sent = method === 'GET' || method === 'DELETE' ? undefined : { nothing: 'known' };
       const key = path.startsWith('/public') ? account.vote : method === 'GET' ? account.read : account.write;
-      const answer = await service.call(method, target.replaceAll(/\{\w+\}/g, '0'), body, { key });
-      const isRefused = answer.status === 403 && answer.body.error?.details?.reason === 'role';
-      const isExpected = !isReading && (role === 'viewer' || OWNER_ONLY.has(operation));
-      if (isRefused !== isExpected) wrong.push([operation, role, answer.status, answer.body?.error?.details]);
+      const { status, body } = await service.call(method, target, sent, { key });
+      const told = body.error?.details?.reason === 'role' ? [status, body.error.details] : undefined;
+      const isRefused = !isReading && (role === 'viewer' || required === 'owner');
+      const expected = isRefused ? [403, { reason: 'role', role, required }] : undefined;
+      expect([operation, role, told]).toEqual([operation, role, expected]);
     }
   }
-  expect(wrong).toEqual([]);
 });
 
 const call = (account: TestAccount, method: string, path: string, body?: unknown) =>

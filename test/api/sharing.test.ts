@@ -157,10 +157,7 @@ describe('a viewer', () => {
     for (const path of ['', '/positions', '/candidates', '/voters', '/results', '/stats', '/audit', '/invites'])
       expect([path, (await as(guest).get(path)).status]).toEqual([path, 200]);
     const { data: before } = (await as(owner).get('')).body;
-    const refused = await as(guest).patch('', { title: 'Mine now' });
-    const { code, details } = refused.body.error;
-    const role = { reason: 'role', role: 'viewer', required: 'editor' };
-    expect([refused.status, code, details]).toEqual([403, 'forbidden', role]);
+    expect(refusalOf(await as(guest).patch('', { title: 'Mine now' }))).toEqual([403, 'role']);
     // The role is told before what is wrong with the body, and after what is not there.
     expect((await as(guest).post('/positions', { nonsense: true })).status).toBe(403);
     expect((await as(guest).patch('/positions/pos_none', { title: 'x' })).status).toBe(404);
@@ -176,12 +173,6 @@ describe('a viewer', () => {
     expect(demand(await guest.page(byCode, 'voter/check', identity), 200)).toEqual({ eligible: true });
     const cast = { ...identity, votes: votesFor(event) };
     expect(refusalOf(await guest.page(byCode, 'ballot/cast', cast))).toEqual([403, 'role']);
-  });
-
-  test('is told that webhooks of the event are its owner’s', async () => {
-    const body = { url: 'https://hooks.example.com/x', eventTypes: ['voter.created'], votingEventCode: event.code };
-    expect(refusalOf(await guest.post('/webhook-endpoints', body))).toEqual([403, 'role']);
-    expect(refusalOf(await guest.get(`/webhook-endpoints?votingEventCode=${event.code}`))).toEqual([403, 'role']);
   });
 });
 
@@ -201,23 +192,6 @@ describe('an editor', () => {
     expect((await as(guest).get('/votes')).status).toBe(200);
     await guest.votePoll(event, votesFor(event));
     expect((await as(owner).show('/results')).stats.ballots).toBe(1);
-  });
-
-  test('deletes no event, links no payment business and invites nobody', async () => {
-    const { data } = (await as(owner).get('/invites')).body;
-    const attempts: [string, string, unknown?][] = [
-      ['DELETE', ''],
-      ['PUT', '/payment-business', { paymentBusinessId: 'biz_x' }],
-      ['DELETE', '/payment-business'],
-      ['POST', '/invites', { email: 'friend@club.example', role: 'editor' }],
-      ['DELETE', `/invites/${data[0].id}`],
-    ];
-    for (const [method, path, body] of attempts) {
-      const { status, body: said } = await as(guest).send(method, path, body);
-      const role = { reason: 'role', role: 'editor', required: 'owner' };
-      expect([status, said.error.details], `${method} ${path}`).toEqual([403, role]);
-    }
-    expect((await as(owner).get('')).status).toBe(200);
   });
 
   test('has events of its own beside the shared ones, all in one list, page by page, each once', async () => {

@@ -122,16 +122,6 @@ describe('an endpoint', () => {
       await subscribe(account, url, types);
     expect((await account.get('/webhook-endpoints')).body.data).toHaveLength(2);
   });
-
-  test('is one of as many as the plan allows, however many are made at once', async () => {
-    const account = await service.account('free');
-    const body = { url: 'https://hooks.example.com/a', eventTypes: ['voter.created'] };
-    const key = { key: account.write };
-    const answers = await service.onTwo(16, (on) => on.call('POST', '/webhook-endpoints', body, key));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(2);
-    const refused = answers.find(({ status }) => status === 422);
-    expect(refused?.body.error).toMatchObject({ code: 'plan_limit', details: { limit: 'webhook_endpoints', max: 2 } });
-  });
 });
 
 describe('a message', () => {

@@ -172,35 +172,3 @@ test('a key that is used while its mail is still noted as sent stays used', asyn
   const rows = await service.query('SELECT key_used FROM voters WHERE id = $1', [voter.id]);
   expect(rows).toEqual([{ key_used: true }]);
 });
-
-test('kill -9 loses no mail and doubles at most those under way, each with its key and name', async ({
-  service,
-  account,
-  mails,
-  work,
-}) => {
-  mails.answerWith(async () => {
-    await pause(150);
-    return undefined;
-  });
-  const roll = await createRoll(service, account, 40);
-  await roll.mail(roll.voters);
-  for (const share of [8, 20]) {
-    const worker = await work();
-    await untilTrue(() => mails.received.length >= share, 60_000);
-    await worker.kill();
-  }
-  await work();
-  await untilTrue(async () => {
-    const left = await listJobs(service.deps.db, { task: 'send_voter_key' });
-    return left.length === 0;
-  });
-  expect(new Set(mails.taken.map(({ to }) => to)).size).toBe(40);
-  // Five at a time, killed twice.
-  expect(mails.received.length).toBeLessThanOrEqual(40 + 2 * 5);
-  for (const { email } of roll.voters) {
-    const own = mails.received.filter(({ to }) => to === email);
-    expect(new Set(own.map(({ messageId }) => messageId)).size).toBe(1);
-    expect(new Set(own.map(({ voterKey }) => voterKey)).size).toBe(1);
-  }
-});

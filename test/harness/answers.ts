@@ -1,4 +1,5 @@
-import type { TestAnswer } from './test-service.ts';
+import { expect } from 'vitest';
+import type { Requests, TestAnswer } from './test-service.ts';
 
 /** The data of an answer that must have a status. */
 export function demand(answer: TestAnswer, status: number): TestAnswer['body'] {
@@ -26,3 +27,16 @@ export const issuesOf = ({ body }: TestAnswer): string[] =>
 /** One field of each row. */
 export const valuesOf = (rows: TestAnswer['body'], field: string): TestAnswer['body'][] =>
   rows.map((row: Readonly<Record<string, unknown>>) => row[field]);
+
+/** Expects that each of some bodies is refused for a field. */
+export async function expectFields(
+  account: Pick<Requests, 'post'>,
+  target: string,
+  bodies: readonly (readonly [body: unknown, field: string])[],
+): Promise<void> {
+  for (const [body, field] of bodies) {
+    const answer = await account.post(target, body);
+    const { code, details } = answer.body.error;
+    expect([answer.status, code, details.field]).toEqual([422, 'validation_error', field]);
+  }
+}

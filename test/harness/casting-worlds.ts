@@ -429,13 +429,15 @@ export const expectedRoll = (world: World): unknown[] =>
     ? []
     : world.people.map((one, index) => ({ id: `vtr_${index}`, status: one.status, key_status: one.keyStatus }));
 
-/** What each ballot that was cast weighs, by who cast it. */
-export function expectedWeights(world: World, requests: readonly Asked[]): Record<string, number> {
+/** The code and the weight of each ballot that was cast, in place of one that waited, by who cast it. */
+export function expectedBallots(world: World, requests: readonly Asked[]): Record<string, unknown> {
   const cast = requests.filter((asked) => expectedVerdict(world, asked) === 'cast');
   return Object.fromEntries(
-    cast.map(({ person: index }) =>
-      world.type === 'poll' ? [`v:vi_${index}`, 1_000_000] : [`vtr_${index}`, world.people[index]?.weight ?? 0],
-    ),
+    cast.map(({ person: index }) => {
+      const isPoll = world.type === 'poll';
+      const weight = isPoll ? 1_000_000 : world.people[index]?.weight;
+      return [isPoll ? `v:vi_${index}` : `vtr_${index}`, [hex(sha(`code ${index}`)), weight]];
+    }),
   );
 }
 

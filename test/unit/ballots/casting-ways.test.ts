@@ -11,9 +11,9 @@ import {
   buildWorld,
   type Copy,
   expectedAnswers,
+  expectedBallots,
   expectedRoll,
   expectedVerdict,
-  expectedWeights,
   identitiesOf,
   type Left,
   readLeft,
@@ -22,7 +22,7 @@ import {
   type World,
   worlds,
 } from '#test/harness/casting-worlds.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { useAccount } from '#test/harness/test-service.ts';
 
 /** Whichever way a ballot is cast, the same rule decides. A failure names the seed that makes it again. */
 
@@ -33,8 +33,7 @@ const MINUTE = 60_000;
 const templates = { election: '', poll: '' };
 let number = 0;
 
-const service = await useService({ worker: false });
-const account = await service.account();
+const { service, account } = await useAccount({ worker: false });
 for (const type of ['election', 'poll'] as const) templates[type] = (await account.event({ type }, [], false)).id;
 
 async function copyOf(world: World): Promise<Copy> {
@@ -154,8 +153,8 @@ test(
       );
       const { voters, claims } = alone.left.others as { voters: readonly unknown[]; claims: readonly unknown[][] };
       expect(voters).toEqual(expectedRoll(world));
-      const weights = alone.left.pending.map(({ participant, weight_micro: weight }) => [participant, weight]);
-      expect(Object.fromEntries(weights)).toMatchObject(expectedWeights(world, world.requests));
+      const ballots = alone.left.pending.map((one) => [one['participant'], [one['code_tag'], one['weight_micro']]]);
+      expect(Object.fromEntries(ballots)).toMatchObject(expectedBallots(world, world.requests));
       expect(heldBy(alone.left.balances)).toEqual(heldIn(alone.left.pending));
       const answers = claims.map(([key, _fingerprint, _claim, status, body]) => [key, status, body]);
       expect(answers).toEqual(expectedAnswers(world, world.requests));
