@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -11,7 +10,6 @@ import { signCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { listen } from '#test/harness/listen.ts';
 import { useAccount } from '#test/harness/test-service.ts';
 import { OLD_FORMS, PRESENT_FORM } from '#test/unit/verifier/old-forms.ts';
 import { EVENT, type StoredLog, serve } from '#test/unit/verifier/stored-log.ts';
@@ -286,41 +284,6 @@ test('the verifier is served as one file that runs by itself, with the SHA-256 t
     expect(JSON.parse(stdout).verified).toBe('yes');
     expect(readFileSync(path.join(folder, 'checkpoint.txt'), 'utf8')).toContain('confirmed 3');
   } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
-
-test('the one file takes no form but the present one', async () => {
-  const { body } = await service.call('GET', '/verify/voting-verifier.mjs');
-  const folder = mkdtempSync(path.join(tmpdir(), 'one-file-'));
-  let read = serve(PRESENT_FORM.log);
-  const server = createServer((request, response) => {
-    void read(request.url ?? '', 0).then(({ status, bytes }) => response.writeHead(status).end(bytes));
-  });
-  const { url, stop } = await listen(server);
-  try {
-    const file = (name: string, text: string): string => {
-      writeFileSync(path.join(folder, name), text);
-      return name;
-    };
-    file('voting-verifier.mjs', body);
-    const run = async (log: StoredLog, given: Record<string, string>) => {
-      read = serve(log);
-      const more = Object.entries(given).flatMap(([name, text]) => [`--${name}`, file(name, text)]);
-      const words = ['voting-verifier.mjs', '--base-url', url, '--event', EVENT, '--json', ...more];
-      const child = promisify(execFile)(process.execPath, words, { cwd: folder }).catch((fault) => fault);
-      const { stdout, code = 0 } = await child;
-      return { code, ...JSON.parse(stdout) };
-    };
-    const { log, ...given } = PRESENT_FORM;
-    expect(await run(log, given)).toMatchObject({ code: 0, verified: 'yes' });
-    for (const [what, { log: old, fails, ...more }] of ONE_OF_EACH) {
-      const { code, checks } = await run(old, more);
-      const found = checks.find(({ name }: { name: string }) => name === fails)?.status;
-      expect([what, code, found]).toEqual([what, 1, 'failed']);
-    }
-  } finally {
-    await stop();
     rmSync(folder, { recursive: true, force: true });
   }
 });
