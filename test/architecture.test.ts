@@ -55,34 +55,35 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2062,
-  'payment-providers': 2013,
-  database: 2262,
+  platform: 2067,
+  'payment-providers': 2017,
+  database: 2317,
   'embedded-postgres': 849,
-  http: 4145,
-  server: 1012,
+  http: 4213,
+  server: 1016,
   reference: 2766,
-  jobs: 602,
+  jobs: 612,
   mail: 618,
-  accounts: 931,
-  webhooks: 2435,
-  'voting-events': 5106,
-  'ballot-definition': 3834,
-  voters: 5433,
-  payments: 4055,
-  credits: 697,
-  ballots: 3142,
-  'ballot-log': 4637,
-  'service-log': 648,
+  accounts: 992,
+  webhooks: 2447,
+  'voting-events': 5294,
+  'ballot-definition': 3872,
+  voters: 5562,
+  payments: 4064,
+  credits: 707,
+  ballots: 3148,
+  'ballot-log': 4672,
+  'service-log': 699,
   tally: 2554,
-  results: 6308,
-  letters: 1009,
+  results: 6327,
+  letters: 1010,
   console: 1142,
   demo: 435,
-  commands: 4079,
+  cells: 1017,
+  commands: 4299,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_950;
+const LINES_OF_ALL = 67_297;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

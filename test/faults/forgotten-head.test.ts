@@ -3,7 +3,7 @@ import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { sealDeps } from '#src/work.ts';
 import { votesFor } from '#test/harness/elections.ts';
-import { interceptStatements } from '#test/harness/intercept-statements.ts';
+import { loseCommitAfter } from '#test/harness/lose-commit.ts';
 import { useAccount } from '#test/harness/test-service.ts';
 
 const { service, account } = await useAccount({ worker: false });

@@ -5,6 +5,7 @@ import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { demand } from '#test/harness/answers.ts';
 import { PLURALITY } from '#test/harness/elections.ts';
 import { ageRegistrations } from '#test/harness/genuine-rows.ts';
+import { voterKeyIn } from '#test/harness/mails.ts';
 import { useAccount } from '#test/harness/test-service.ts';
 
 // Without jobs: the mail of a registration is sent where the test says so, and others come between.

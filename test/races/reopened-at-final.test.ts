@@ -8,7 +8,7 @@ import { refusalOf } from '#test/harness/answers.ts';
 import { demand, PLURALITY, votesFor } from '#test/harness/elections.ts';
 import { setEventIn } from '#test/harness/genuine-rows.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
-import { useAccount } from '#test/harness/test-service.ts';
+import { type Requests, type TestAnswer, useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 // Without jobs: what the final result brings runs where the test says so.
