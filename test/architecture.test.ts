@@ -70,7 +70,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-definition': 3872,
   voters: 5562,
   payments: 4064,
-  credits: 707,
+  credits: 710,
   ballots: 3148,
   'ballot-log': 4672,
   'service-log': 699,
@@ -80,10 +80,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   console: 1142,
   demo: 435,
   cells: 1017,
-  commands: 4299,
+  commands: 4320,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_297;
+const LINES_OF_ALL = 67_321;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -18,7 +18,7 @@ const MOVE_HELP = `
 The account goes with its keys, events, voters, ballots, businesses and endpoints; requests about it wait meanwhile, below a second for an
 ordinary account. A move that was cut off goes on when the command is given again; until it has switched, --back undoes it.`;
 
-/** `cells status|move-account|drain`: the databases of the service, and the accounts in them (completions 9.3). */
+/** `cells status|move-event|move-account|drain`: the databases of the service, and the accounts in them (completions 9.3). */
 export function addCellCommands({ command, group, withDeps, withDatabase }: Cli): void {
   const cells = group('cells', 'the databases of the service, each with whole accounts');
 
@@ -35,12 +35,33 @@ export function addCellCommands({ command, group, withDeps, withDatabase }: Cli)
       withDeps((deps) => moveOne(deps, account, requireCell(deps, to), back === true)),
     );
 
+  command(
+    cells,
+    'move-event',
+    'move an event into another cell, with its whole account',
+    'cells move-event --event BOARD2030 --to b',
+  )
+    .requiredOption('--event <event>', 'its ID or code')
+    .requiredOption('--to <cell>', 'where its account is to live')
+    .addHelpText('after', MOVE_HELP)
+    .action(({ event, to }: { event: string; to: string }) =>
+      withDeps(async (deps) => moveOne(deps, await ownerOf(deps, event), requireCell(deps, to), false)),
+    );
+
   command(cells, 'drain', 'move every account of a cell into others', 'cells drain b', 'cells drain b --to main')
     .argument('<cell>', 'the cell that is to be empty')
     .option('--to <cell>', 'where they are to live; the cell with the fewest accounts if left out')
     .action((name: string, { to }: { to?: string }) =>
       withDeps((deps) => drain(deps, requireCell(deps, name), to === undefined ? undefined : requireCell(deps, to))),
     );
+}
+
+/** The account that owns an event, in whatever cell. @throws ApiError 404 */
+async function ownerOf(deps: Deps, reference: string): Promise<string> {
+  const { findCell } = await import('#src/cells/find-cell.ts');
+  const { findEvent } = await import('#src/voting-events/repository.ts');
+  const { db } = orNotFound(await findCell([...deps.cells.values()], reference));
+  return orNotFound(await findEvent(db, reference)).accountId;
 }
 
 /** @throws ApiError 409 with the reason of a move that is refused */

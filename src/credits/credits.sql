@@ -35,13 +35,16 @@ END $$;
 
 -- Forgets the credits of visitors who bought and use none: their ballots were dropped, and the budget may change again, which a balance
 -- would keep as it was. Call with the event locked.
-CREATE OR REPLACE FUNCTION forget_idle_credits(p_event text) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION forget_idle_credits(p_event text) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
   WITH idle AS (
     DELETE FROM credit_balances c WHERE c.voting_event_id = p_event AND c.purchased = 0 AND c.held = 0 AND c.spent = 0
     RETURNING c.position_id, c.visitor_id
   )
-  DELETE FROM credit_entries e USING idle i WHERE e.voting_event_id = p_event AND e.position_id = i.position_id AND e.visitor_id = i.visitor_id;
-$$;
+  DELETE FROM credit_entries e USING idle i
+  WHERE e.voting_event_id = p_event AND e.position_id = i.position_id AND e.visitor_id = i.visitor_id;
+END $$;
 
 -- The first position on which a ballot costs more than the visitor's available credits; no row if it can be paid. p_replaced: the
 -- credits held by the ballot that it replaces, which count as available.

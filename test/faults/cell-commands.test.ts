@@ -142,6 +142,14 @@ describe('a service with two cells, in two processes', async () => {
     expect([rows[0].left, more.id]).toEqual(['0', expect.stringMatching(/^acc_/)]);
     expect((await call('GET', `/voting-events/${event.id}`)).status).toBe(200);
   });
+
+  test('an event is moved by its code, with its whole account', async () => {
+    const { code } = await dataOf(await call('GET', `/voting-events/${event.id}`));
+    const { value } = await cli(`cells move-event --event ${code} --to b`);
+    expect(value).toMatchObject({ account: account.id, from: 'main', to: 'b' });
+    expect((await call('GET', `/voting-events/${code}`)).status).toBe(200);
+    expect((await cli('cells move-event --event XXXXXX99 --to b')).code).not.toBe(0);
+  });
 });
 
 describe('a start with a cell', () => {

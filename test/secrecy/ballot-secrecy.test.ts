@@ -8,7 +8,7 @@ import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
 import { holdLog } from '#test/harness/hold-log.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
-import { eventually, useAccount } from '#test/harness/test-service.ts';
+import { eventually, patiently, useAccount } from '#test/harness/test-service.ts';
 import { type AttackReport, attack, type DumpedRow, dumpDatabase, type KnownVoter, sharedValues } from './attacker.ts';
 
 const VOTERS = 1_000;
@@ -76,7 +76,7 @@ async function requestKeys(voters: readonly Voter[]): Promise<Map<string, string
 async function vote({ id, email }: Voter, voterKey: string, careful: boolean): Promise<void> {
   const headers = (step: string) => (careful ? { 'Idempotency-Key': `${step}:${email}` } : {});
   const call = (path: string, body: unknown, step: string) =>
-    service.call('POST', publicPath(path), body, { key: account.vote, headers: headers(step) });
+    patiently(() => service.call('POST', publicPath(path), body, { key: account.vote, headers: headers(step) }));
   const [position] = event.positions;
   const votes = [{ positionId: position?.id, candidateId: position?.candidates[randomInt(3)] }];
   expect(demand(await call('voter/check', { email, voterKey }, 'check'), 200)).toEqual({ eligible: true });
