@@ -17,6 +17,8 @@ const WITHOUT_DATABASE = ['test/architecture.test.ts', 'test/linear.test.ts'];
 const LONGEST = [
   'faults/fail-over',
   'faults/service-process',
+  'faults/cells',
+  'faults/cell-commands',
   'faults/migrations',
   'faults/embedded-database',
   'tamper/running-service',
