@@ -21,7 +21,7 @@ interface Others {
   readonly stopping: AbortSignal;
 }
 
-/** Serves all other cells: those that answer at once before this returns, each other one when it answers. */
+/** Serves all other cells. Returns once every cell that answers now is served; a cell that is down is served when it answers. */
 export async function serveOthers({ deps, databaseUrl, start, add, stopping }: Others): Promise<void> {
   const { config, cells, log } = deps;
   const begin = async (name: string, url: string): Promise<boolean> => {

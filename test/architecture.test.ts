@@ -79,11 +79,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1010,
   console: 1142,
   demo: 435,
-  cells: 1017,
-  commands: 4320,
+  cells: 1020,
+  commands: 4315,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_321;
+const LINES_OF_ALL = 67_319;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

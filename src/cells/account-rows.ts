@@ -16,7 +16,10 @@ const GUESTS = `(SELECT i.account_id FROM event_invites i WHERE i.voting_event_i
 
 export const holderOf = (account: string): string => `move ${account}`;
 
-/** Tables whose rows act by themselves: they wait apart until the account is there. A table comes after those that it refers to. */
+/**
+ * Tables whose rows make the service act, such as keys and jobs: `arriving_rows` holds their copies until the move commits. A table comes
+ * after the tables that it refers to.
+ */
 export const ACTING: Conditions = {
   accounts: 't.id = :account',
   api_keys: OWN,
@@ -33,7 +36,7 @@ export const ACTING: Conditions = {
   jobs: "t.held_by = 'move ' || :account",
 };
 
-/** Tables whose rows are copied beside those that are there, and do no harm in two cells. */
+/** Tables whose rows may exist in both cells: a copy adds the rows that the new cell lacks. */
 export const SHARED: Conditions = {
   audit_entries: OWN,
   // Guests keep their claims where they are; a repeated request of theirs finds them in the new cell, too.
@@ -99,7 +102,7 @@ export async function listTables(client: Client): Promise<Table[]> {
   return rows;
 }
 
-/** The tables of events, but for those of `ACTING`: each after those that it refers to. */
+/** The tables of events that are not in `ACTING`. A table comes after the tables that it refers to. */
 export function tablesOfEvents(tables: readonly Table[]): Table[] {
   const left = tables.filter(({ name, isOfEvent }) => isOfEvent && ACTING[name] === undefined);
   const ordered: Table[] = [];

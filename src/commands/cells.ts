@@ -1,5 +1,6 @@
 import type { Deps } from '#src/deps.ts';
 import { conflict, orNotFound } from '#src/platform/errors.ts';
+import { findAnyEvent } from '#src/voting-events/access.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -45,7 +46,9 @@ export function addCellCommands({ command, group, withDeps, withDatabase }: Cli)
     .requiredOption('--to <cell>', 'where its account is to live')
     .addHelpText('after', MOVE_HELP)
     .action(({ event, to }: { event: string; to: string }) =>
-      withDeps(async (deps) => moveOne(deps, await ownerOf(deps, event), requireCell(deps, to), false)),
+      withDeps(async (deps) =>
+        moveOne(deps, (await findAnyEvent(deps.db, event)).accountId, requireCell(deps, to), false),
+      ),
     );
 
   command(cells, 'drain', 'move every account of a cell into others', 'cells drain b', 'cells drain b --to main')
@@ -54,14 +57,6 @@ export function addCellCommands({ command, group, withDeps, withDatabase }: Cli)
     .action((name: string, { to }: { to?: string }) =>
       withDeps((deps) => drain(deps, requireCell(deps, name), to === undefined ? undefined : requireCell(deps, to))),
     );
-}
-
-/** The account that owns an event, in whatever cell. @throws ApiError 404 */
-async function ownerOf(deps: Deps, reference: string): Promise<string> {
-  const { findCell } = await import('#src/cells/find-cell.ts');
-  const { findEvent } = await import('#src/voting-events/repository.ts');
-  const { db } = orNotFound(await findCell([...deps.cells.values()], reference));
-  return orNotFound(await findEvent(db, reference)).accountId;
 }
 
 /** @throws ApiError 409 with the reason of a move that is refused */

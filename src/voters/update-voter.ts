@@ -73,10 +73,10 @@ export const judgeChangeParts =
  * @throws ApiError 409 `event_closed`, `results_final`
  */
 async function isFixed(tx: Transaction, event: LockedEvent, before: Voter, changed: Changed): Promise<boolean> {
-  let isFixed = false;
+  let hasBallots = false;
   const guard = (action: LifeAction, voted: () => Promise<boolean>) =>
     requirePhase(action, event, event.lockedAt, async () => {
-      isFixed ||= await voted();
+      hasBallots ||= await voted();
       return false;
     });
   if (changed.weight !== undefined || changed.groupId !== undefined)
@@ -84,7 +84,7 @@ async function isFixed(tx: Transaction, event: LockedEvent, before: Voter, chang
   if (changed.status !== undefined) await guard('change_standing', async () => before.hasVoted);
   if (changed.email !== undefined || changed.voterId !== undefined)
     await guard('change_identity', () => hasPendingBallot(tx, event.id, before.id));
-  return isFixed;
+  return hasBallots;
 }
 
 /** Whether a change ends the voter's keys: a new identity or a rejection does (completions 4.5). */

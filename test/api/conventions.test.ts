@@ -28,7 +28,7 @@ describe('every route', () => {
 
   test('refuses a key without its scope: to vote, to read or to write', async () => {
     const held = { read: ['read'], write: ['read', 'write'], vote: ['vote'] } as const;
-    // Whoever has a letter can vote; an invite is taken with any key of an organizer.
+    // A letter holds the key to vote; any key of an organizer accepts an invite.
     const apart: Readonly<Record<string, string>> = { getLettersPdf: 'write', acceptInvite: 'read' };
     for (const { method, path, scope, operationId } of listOperations(service.deps)) {
       if (scope === 'none' || scope === 'any') continue;

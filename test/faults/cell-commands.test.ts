@@ -158,7 +158,7 @@ describe('a start with a cell', () => {
       await startProcess({ ...base, DATABASE_URL: elsewhere, DATA_DIR: path.join(folder, 'other') }),
     );
     await other.stop();
-    // An empty database takes the identity of whoever begins it; one with an event keeps its own.
+    // The first start on an empty database stores its identity; a database with an event keeps the stored one.
     const line = await requireRefused(await startProcess({ ...settings, DATABASE_CELLS: `b=${b},x=${elsewhere}` }));
     expect(line.trim()).toMatch(/^Cannot start: cell x: the database of cell x was made for another service\. [^\n]+$/);
   });

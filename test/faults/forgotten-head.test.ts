@@ -8,7 +8,7 @@ import { useAccount } from '#test/harness/test-service.ts';
 
 const { service, account } = await useAccount({ worker: false });
 
-// Without it, nobody would notice that the database was restored from before this head: the service would sign a second head of its size.
+// Otherwise the service would not detect the restore of an older database, and would sign a second head of this size.
 test.each([false, true])(
   'a head is remembered outside of the database within a minute of its signature (answer to COMMIT lost: %s)',
   async (isLost) => {

@@ -109,7 +109,7 @@ const someBallot = (eventId: string, paper: string) => ({
   ...{ visitorId: null, voterId: null, email: null, name: null, countryCode: null, credits: undefined },
 });
 
-/** A ballot of a new visitor for an event, ready to be written. @param sender tells requests under one key apart */
+/** A ballot of a new visitor for an event, ready to be written. @param sender distinguishes requests under one key */
 async function requestFor(event: TestEvent, key: string, sender = ''): Promise<CastRequest> {
   const row = await findEventById(service.deps.db, event.id);
   if (row === undefined) throw new Error('the event is there');

@@ -50,7 +50,7 @@ async function openBeside(of: Requests, what: () => Promise<unknown>): Promise<T
   return answer;
 }
 
-// Whoever reads the event between the end of its confirm time and the commit sees it as final, with all that this shows.
+// A reader between the end of the confirm time and the commit sees the event as final, with all that a final event shows.
 test('an event that is opened again so late that it is read as final before stays closed', async () => {
   const { of, voted } = await createClosed();
   let seen: unknown;
