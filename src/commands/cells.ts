@@ -1,6 +1,5 @@
 import type { Deps } from '#src/deps.ts';
 import { conflict, orNotFound } from '#src/platform/errors.ts';
-import { findAnyEvent } from '#src/voting-events/access.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -46,9 +45,10 @@ export function addCellCommands({ command, group, withDeps, withDatabase }: Cli)
     .requiredOption('--to <cell>', 'where its account is to live')
     .addHelpText('after', MOVE_HELP)
     .action(({ event, to }: { event: string; to: string }) =>
-      withDeps(async (deps) =>
-        moveOne(deps, (await findAnyEvent(deps.db, event)).accountId, requireCell(deps, to), false),
-      ),
+      withDeps(async (deps) => {
+        const { findAnyEvent } = await import('#src/voting-events/access.ts');
+        return await moveOne(deps, (await findAnyEvent(deps.db, event)).accountId, requireCell(deps, to), false);
+      }),
     );
 
   command(cells, 'drain', 'move every account of a cell into others', 'cells drain b', 'cells drain b --to main')

@@ -273,7 +273,7 @@ test('all that was paid in an event that is deleted goes back, also what a perso
   const event = await poll('provider_a');
   const attempt = await event.payKnown({ visitorId: visitor() });
   demand(await event.cast(attempt), 201);
-  const client = await service.deps.db.$client.connect();
+  const client = await service.connect();
   try {
     await client.query('BEGIN');
     await client.query(

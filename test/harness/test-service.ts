@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { QueryResultRow } from 'pg';
+import pg, { type PoolClient, type QueryResultRow } from 'pg';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import type { PlanName } from '#src/accounts/plans.ts';
 import { createAccount } from '#src/accounts/repository.ts';
@@ -53,7 +53,9 @@ export interface TestService extends AsyncDisposable {
   onTwo<T>(times: number, ask: (on: TestService, index: number) => Promise<T>): Promise<T[]>;
   /** A fresh account with a key of each kind. @param cell where it lives, if there are several */
   account(plan?: PlanName, cell?: string): Promise<TestAccount>;
-  /** The rows of a statement, by the service's own connections. */
+  /** A connection beside those of the service, to be released: it has no time limits. */
+  connect(): Promise<PoolClient>;
+  /** The rows of a statement, by such a connection. */
   // biome-ignore lint/suspicious/noExplicitAny: as of the driver, a test that knows the columns may name them
   query<R extends QueryResultRow = any>(sql: string, values?: readonly unknown[]): Promise<R[]>;
   /** Changes the database as its owner can: without the guards. */
@@ -269,6 +271,9 @@ async function serve(
   const main = createDeps(config, databaseUrl, options.log ?? createLog('silent'), options.sandboxUrl);
   const second = main.cells.get('b') ?? main;
   const deps = CELLS === 'on' ? second : main;
+  // What a test asks beside the service has none of the time limits that are made for requests.
+  const own = new pg.Pool({ connectionString: deps.databaseUrl, max: 4, idleTimeoutMillis: 2_000 });
+  own.on('error', () => undefined);
   const service: Service = await startService(main, databaseUrl, options.byClock === true ? undefined : []);
   // Before anything is asked: compiling it holds this process, and with it the service, up for a while.
   contract ??= readContract(service.port);
@@ -331,13 +336,13 @@ async function serve(
       }
     },
     async stop() {
-      await service.stop();
+      await Promise.all([service.stop(), own.end()]);
       await tidy();
     },
     [Symbol.asyncDispose]: () => served.stop(),
     account: (plan = 'enterprise', cell) => makeAccount(served, plan, cell),
-    query: (sql, values) =>
-      onceAnswered(async () => (await deps.db.$client.query(sql, values === undefined ? undefined : [...values])).rows),
+    connect: () => own.connect(),
+    query: async (sql, values) => (await own.query(sql, values === undefined ? undefined : [...values])).rows,
     async behindTheGuards(...statements) {
       // Not of the pool: its time limits are made for requests.
       await withClient({ connectionString: databaseUrl }, async (client) => {
