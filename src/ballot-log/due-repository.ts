@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type Executor, readNumber } from '#src/database/client.ts';
+import { DAY_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { hasApproved } from '#src/voters/check-roll.ts';
 import { lifeOf } from '#src/voting-events/lifecycle.ts';
@@ -11,9 +12,14 @@ const LIFE = sql.raw(lifeOf('e'));
 /** SQL condition on an event `e`: no ballot can come any more. */
 export const FINAL = sql`is_final(${LIFE}, now_ms())`;
 
-/** SQL condition on a log `l` (or none): no `close` leaf at `closed_size`. Approximate, because only `findClose` verifies the leaf. */
-const NOT_CLOSED = sql`(l.closed_size IS NULL OR NOT EXISTS (SELECT 1 FROM log_leaves x
-  WHERE x.voting_event_id = l.voting_event_id AND x.leaf_index = l.closed_size - 1 AND position('"t":"close"'::bytea IN x.data) > 0))`;
+/**
+ * SQL condition on an event `e` and its log `l` (or none): no `close` leaf at `closed_size`. Approximate, because only `findClose` verifies
+ * the leaf. A day after the end the size is believed: the leaves of all events that ever ended are not searched each minute. `OFFSET 0`
+ * keeps PostgreSQL from searching every leaf of every event instead of one of each.
+ */
+const NOT_CLOSED = sql`(l.closed_size IS NULL OR (coalesce(event_final_at(e.ends_at, e.closed_at, e.rehearsal_since), now_ms()) > now_ms() - ${DAY_MS}
+  AND NOT EXISTS (SELECT 1 FROM log_leaves x WHERE x.voting_event_id = l.voting_event_id AND x.leaf_index = l.closed_size - 1
+    AND position('"t":"close"'::bytea IN x.data) > 0 OFFSET 0)))`;
 
 /** An election with an end and fewer approved voters is sealed only at its close: earlier batches would narrow down who voted when. */
 const SMALLEST_ROLL_SEALED_EARLY = 30;

@@ -3,9 +3,9 @@ import { eq, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Executor, inTransaction, valuesOf } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { vacuumTables } from '#src/database/vacuum.ts';
 import type { Deps } from '#src/deps.ts';
-import { forgetClaims } from '#src/http/idempotency.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { closeTime } from '#src/voting-events/lifecycle.ts';
@@ -36,6 +36,12 @@ const CHUNK = 2_000;
 const CHUNK_WHILE_OPEN = 250;
 /** Larger rolls are rewritten only after the close, because the cost grows with the number of voters. */
 const MOST_MIXED = 20_000;
+
+/** Claims of requests, keys, and times that would show who voted when. In chunks: one statement for a large roll meets its time limit. */
+const FORGOTTEN = [
+  'idempotency_keys',
+  ...['voter_keys', 'voter_key_requests', 'voter_key_failures', 'notified_voters', 'notification_mails'],
+];
 
 type RewriteDeps = Pick<Deps, 'db'>;
 
@@ -84,8 +90,10 @@ export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promis
   // Ignore a time in the future: direct SQL wrote it.
   if (head === undefined || (at !== null && at >= closedAt && at <= (await readNow(deps.db)))) return;
   await writeAnew(deps, event.id, CHUNK);
-  await forgetClaims(deps.db, event.id);
+  for (const name of FORGOTTEN)
+    while (await deleteInChunks(deps.db, name, sql`voting_event_id = ${event.id}`)) await setImmediate();
   await inTransaction(deps.db, async (tx) => {
+    // What the chunks passed over because another transaction held it, under one commit with the mark.
     await tx.execute(sql`SELECT forget_voter_keys(${event.id})`);
     const nowMs = await readNow(tx);
     await tx.update(ballotLogs).set({ rollScatteredAt: nowMs }).where(eq(ballotLogs.votingEventId, event.id));

@@ -31,8 +31,9 @@ const CLEAN_UP_MS = 40_000;
 /**
  * Deletes the rows of a table that meet a condition, in chunks. Concurrent runs skip each other's rows.
  * @param chunk rows per statement: fewer where rows are large
+ * @returns whether rows may be left
  */
-export async function deleteInChunks(db: Database, name: string, condition: SQL, chunk = CHUNK_ROWS): Promise<void> {
+export async function deleteInChunks(db: Database, name: string, condition: SQL, chunk = CHUNK_ROWS): Promise<boolean> {
   const table = sql.identifier(name);
   const clean = async (maxRows: number): Promise<number> => {
     const { rowCount } = await db.execute(sql`
@@ -40,5 +41,5 @@ export async function deleteInChunks(db: Database, name: string, condition: SQL,
         SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${maxRows} FOR UPDATE SKIP LOCKED))`);
     return rowCount ?? 0;
   };
-  await inChunks(clean, CLEAN_UP_MS, chunk);
+  return await inChunks(clean, CLEAN_UP_MS, chunk);
 }

@@ -258,12 +258,25 @@ export const listAttemptsAfter = async (executor: Executor, scope: AttemptScope,
 
 export const DUE_AT_ONCE = 100;
 
-/** Attempts that are due for reconciliation, one of each account in turn, so that thousands of one account do not delay others. */
+/**
+ * Attempts that are due for reconciliation, one of each account in turn, so that thousands of one account do not delay others. Reads the
+ * accounts by the index from one to the next, and no more attempts of each than are asked for: hundreds of thousands may be due.
+ */
 export async function listDueAttempts(executor: Executor): Promise<PaymentAttempt[]> {
-  const { accountId, checkAt } = paymentAttempts;
-  return attemptsWhere(executor, lte(checkAt, nowMs))
-    .orderBy(sql`row_number() OVER (PARTITION BY ${accountId} ORDER BY ${checkAt})`, asc(checkAt))
-    .limit(DUE_AT_ONCE);
+  const first = (condition: SQL): SQL => sql`SELECT p.account_id, p.check_at FROM payment_attempts p
+    WHERE p.check_at IS NOT NULL AND ${condition} ORDER BY p.account_id, p.check_at LIMIT 1`;
+  const { rows } = await executor.execute<{ id: string }>(sql`
+    WITH RECURSIVE firsts AS ((${first(sql`true`)})
+      UNION ALL SELECT n.* FROM firsts f CROSS JOIN LATERAL (${first(sql`p.account_id > f.account_id`)}) AS n),
+    due AS MATERIALIZED (SELECT account_id FROM firsts WHERE check_at <= ${nowMs})
+    SELECT a.id FROM due d CROSS JOIN LATERAL (
+      SELECT p.id, p.check_at, row_number() OVER (ORDER BY p.check_at) AS turn FROM payment_attempts p
+      WHERE p.account_id = d.account_id AND p.check_at <= ${nowMs} ORDER BY p.check_at
+      LIMIT CASE WHEN (SELECT count(*) FROM due) < ${DUE_AT_ONCE} THEN ${DUE_AT_ONCE} ELSE 1 END) AS a
+    ORDER BY a.turn, a.check_at LIMIT ${DUE_AT_ONCE}`);
+  const ids = rows.map(({ id }) => id);
+  const found = await attemptsWhere(executor, inArray(paymentAttempts.id, ids));
+  return found.toSorted((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id));
 }
 
 /** Counts of an event's attempts, and its revenue: fulfilled payments not refunded or reversed, minus partial refunds. */

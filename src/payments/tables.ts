@@ -110,7 +110,7 @@ export const paymentAttempts = pgTable(
     uniqueIndex('payment_attempts_payment').on(table.votingEventId, table.paymentBusinessId, table.providerPaymentId),
     // Without the event, because providers' messages name only the payment.
     index('payment_attempts_provider_payment').on(table.providerPaymentId).where(sql`provider_payment_id IS NOT NULL`),
-    index('payment_attempts_check').on(table.checkAt).where(sql`check_at IS NOT NULL`),
+    index('payment_attempts_check').on(table.accountId, table.checkAt).where(sql`check_at IS NOT NULL`),
     index('payment_attempts_holding').on(table.votingEventId).where(sql`held_credits IS NOT NULL`),
     index('payment_attempts_account').on(table.accountId, table.id),
     index('payment_attempts_succeeded').on(table.succeededAt).where(sql`status = 'succeeded'`),

@@ -145,17 +145,19 @@ const laterPage = (eventId: string, end: string, id: string, inclusive: boolean)
 
 /**
  * Whether each weight of an election has at least `holders` approved voters. If weights differ, each must have them in every class,
- * because a ballot's contests show its voter's class: a group with positions of its own, or all other voters.
+ * because a ballot's contests show its voter's class: a group with positions of its own, or all other voters. The roll is read only then.
  */
 function hasOnlyCommonWeights(executor: Executor, eventId: string, holders: number): Promise<boolean> {
+  const approved = sql`v.voting_event_id = ${eventId} AND v.deleted_at IS NULL AND v.status = 'approved'`;
+  const enough = sql`SELECT count(*) = ${holders}::integer FROM (SELECT 1 FROM voters v WHERE ${approved} LIMIT ${holders}) AS few`;
   const common = sql`
-    WITH roll AS (
-      SELECT v.weight_micro, coalesce((SELECT min(p.group_id) FROM positions p
-        WHERE p.voting_event_id = v.voting_event_id AND p.group_id = v.group_id), '') AS group_id
-      FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL AND v.status = 'approved'),
-    classes AS (SELECT weight_micro, count(*) AS holders FROM roll GROUP BY group_id, weight_micro)
-    SELECT CASE WHEN count(DISTINCT weight_micro) > 1 THEN bool_and(holders >= ${holders}) ELSE sum(holders) >= ${holders} END
-      FROM classes`;
+    WITH own AS MATERIALIZED (SELECT DISTINCT group_id FROM positions WHERE voting_event_id = ${eventId}),
+    classes AS (
+      SELECT v.weight_micro, count(*) AS holders FROM voters v LEFT JOIN own ON own.group_id = v.group_id
+      WHERE ${approved} GROUP BY own.group_id, v.weight_micro)
+    SELECT CASE WHEN (SELECT min(weight_micro) = max(weight_micro) FROM voters WHERE voting_event_id = ${eventId}) THEN (${enough})
+      ELSE (SELECT CASE WHEN count(DISTINCT weight_micro) > 1 THEN bool_and(holders >= ${holders}) ELSE sum(holders) >= ${holders} END
+        FROM classes) END`;
   return isTrue(executor, common);
 }
 

@@ -14,7 +14,8 @@ BEGIN
     'notifications', 'letter_parts', 'letter_runs', 'roll_imports', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'roll_sums', 'voters',
     'credit_entries', 'credit_balances', 'candidates', 'sponsors', 'positions', 'groups']
   LOOP
-    EXECUTE format('DELETE FROM %1$I WHERE voting_event_id = $1 AND ctid = ANY (ARRAY(
+    -- By their places alone: see `end_rehearsal`.
+    EXECUTE format('DELETE FROM %1$I WHERE voting_event_id || '''' = $1 AND ctid = ANY (ARRAY(
       SELECT ctid FROM %1$I WHERE voting_event_id = $1 LIMIT $2))', rows_of) USING p_event, p_limit - removed;
     GET DIAGNOSTICS gone = ROW_COUNT;
     removed := removed + gone;

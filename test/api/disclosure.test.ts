@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
-import type { Transaction } from '#src/database/client.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { foldAllRollFigures, readStats } from '#src/results/read-stats.ts';
 import { readVoterFigures } from '#src/results/repository.ts';
@@ -13,6 +12,7 @@ import { standAs } from '#test/harness/genuine-rows.ts';
 import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { createKeyedElection, type KeyedElection } from '#test/harness/keyed-elections.ts';
 import { measured } from '#test/harness/processor-time.ts';
+import { rowsRead } from '#test/harness/rows-read.ts';
 import { startTestService, untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -393,14 +393,6 @@ async function figuresOf({ id }: TestEvent) {
   };
 }
 
-/** Rows of the roll and of its participants that a transaction has read so far. */
-async function rowsRead(tx: Transaction): Promise<number> {
-  const { rows } = await tx.execute<{ read: string }>(sql`
-    SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::text AS read FROM pg_stat_xact_user_tables
-    WHERE relname IN ('voters', 'participation')`);
-  return Number(rows[0]?.read);
-}
-
 const voteAs = async (event: TestEvent, id: string, email: string) =>
   vote(event, { email, voterKey: await giveVoterKey(service, event.id, id) });
 
@@ -683,11 +675,11 @@ describe('the figures of a roll', () => {
         FROM generate_series(1, 300) AS n`);
       // With statistics of a time before, the planner takes any index for as good as any other.
       await tx.execute(sql`ANALYZE voters`);
-      const before = await rowsRead(tx);
+      const before = await rowsRead(tx, 'voters', 'participation');
       const { voters } = await readVoterFigures(tx, event.id);
       expect(voters.total).toBe(600);
       expect(await readTurnoutByGroup(tx, event.id)).toEqual([]);
-      expect(await rowsRead(tx)).toBe(before);
+      expect(await rowsRead(tx, 'voters', 'participation')).toBe(before);
     });
   });
 });

@@ -1,11 +1,17 @@
+import { sql } from 'drizzle-orm';
 import { afterAll, describe, expect, test } from 'vitest';
 import { findUnaccounted } from '#src/ballot-log/check-repository.ts';
-import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { listNextVoters, type Notification } from '#src/voters/notification.ts';
+import { takeExpired } from '#src/voters/registration-repository.ts';
+import { removeDeletedVoters } from '#src/voters/repository.ts';
+import { lockEvent } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
-import { finishEvent } from '#test/harness/elections.ts';
-import { measured } from '#test/harness/processor-time.ts';
-import { startTestService, type TestService, useAccount } from '#test/harness/test-service.ts';
+import { finishEvent, tendLog } from '#test/harness/elections.ts';
+import { measured, processorMs } from '#test/harness/processor-time.ts';
+import { type TestService, useAccount, useService } from '#test/harness/test-service.ts';
 
 const { service, account } = await useAccount({ worker: false });
 const LIMIT_MS = TIME_LIMITS.databaseStatementMs;
@@ -74,49 +80,103 @@ const STATEMENTS: readonly (readonly [what: string, make: () => Promise<string>,
   ['a rehearsal ends', rehearsed, 'SELECT end_rehearsal($1, 5000)'],
 ];
 
-/** An event whose rows came after those of another one were analysed. */
-async function analysed(own: TestService, rows: number): Promise<{ readonly after: string }> {
-  for (const table of ['voters', 'participation', 'voter_keys', 'audit_entries'])
-    await own.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
+describe('the planner does not know of which events the rows of a table are, so that an event is not taken for small because it is new', async () => {
+  const own = await useService({ worker: false });
   const organizer = await own.account();
-  const [before, after] = [await organizer.event({ type: 'election' }), await organizer.event({ type: 'election' })];
+  const tables: { relname: string }[] = await own.query(
+    "SELECT relname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid WHERE attname = 'voting_event_id' AND relkind = 'r'",
+  );
+  for (const { relname } of tables) await own.query(`ALTER TABLE ${relname} SET (autovacuum_enabled = off)`);
+  /** Its rows came after those of another event were analysed. */
+  const added = async (rows: number): Promise<string> => {
+    const { id } = await organizer.event({ type: 'election' });
+    await fill(id, rows, own);
+    return id;
+  };
+  const old = await added(40_000);
   // Only its rows are known: not those of what made the events.
-  await own.behindTheGuards(['DELETE FROM audit_entries']);
-  await fill(before.id, 40_000, own);
+  await own.behindTheGuards(['DELETE FROM audit_entries WHERE voting_event_id <> $1', [old]]);
   await own.query('ANALYZE');
-  await fill(after.id, rows, own);
-  return { after: after.id };
-}
+  const large = await added(50_000);
 
-describe('statistics of other events', () => {
-  test('do not keep a roll from being rewritten', async () => {
-    await using own = await startTestService({ worker: false });
-    const { after } = await analysed(own, 12_000);
+  /** Does something in a transaction that is undone. @returns the milliseconds of processor time that the database took */
+  const undone = (work: (tx: Transaction) => Promise<unknown>): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const undo = new Error('undo');
+      inTransaction(own.deps.db, async (tx) => {
+        const { rows } = await tx.execute<{ pid: number }>(sql`SELECT pg_backend_pid() AS pid`);
+        resolve(await processorMs(rows[0]?.pid ?? 0, () => work(tx)));
+        throw undo;
+      }).catch(reject);
+    });
+
+  test('has no statistics of them in any table', async () => {
+    expect(tables.length).toBeGreaterThan(30);
+    expect(await own.query("SELECT tablename FROM pg_stats WHERE attname = 'voting_event_id'")).toEqual([]);
+  });
+
+  test('a roll is rewritten', async () => {
+    const id = await added(12_000);
     const client = await own.connect();
-    const { rows, ms } = await measured(client, "SELECT scatter_voters($1, '', 2000) AS last", [after]);
+    const { rows, ms } = await measured(client, "SELECT scatter_voters($1, '', 2000) AS last", [id]);
     client.release();
     expect(rows).toEqual([{ last: 'vtr_00002000' }]);
     expect(ms).toBeLessThan(LIMIT_MS);
   });
 
-  test('do not keep an election from closing: its turnout is summed', async () => {
-    await using own = await startTestService({ worker: false });
-    const { after } = await analysed(own, 12_000);
-    await sequenceLogs(sealDeps(own.deps));
-    expect(await findUnaccounted(own.deps.db, after)).toBe('there are more participants than ballots');
+  test('an election closes: its turnout is summed', async () => {
+    const id = await added(12_000);
+    await tendLog(sealDeps(own.deps), id, 1);
+    expect(await findUnaccounted(own.deps.db, id)).toBe('there are more participants than ballots');
   });
 
-  test('do not keep a rehearsal from ending', async () => {
-    await using own = await startTestService({ worker: false });
-    const { after } = await analysed(own, 12_000);
+  test('a mailing goes on to its next voters', async () => {
+    await own.behindTheGuards([
+      `INSERT INTO notified_voters (voting_event_id, voter_id, kind, notified_at) SELECT $1, ${VOTER}, 'key', now_ms() FROM generate_series(1, 40000) AS n`,
+      [large],
+    ]);
+    const made = { id: 'ntf_1', kind: 'key', audience: 'all', listedTo: '', listUntil: 'vtr_9', rehearsal: false };
+    const next = (tx: Transaction) => listNextVoters(tx, { votingEventId: large, ...made } as Notification, 500);
+    expect(await undone(next)).toBeLessThan(LIMIT_MS);
+  });
+
+  test('deleted voters are removed', async () => {
+    await own.behindTheGuards([
+      "UPDATE voters SET deleted_at = 1 WHERE voting_event_id = $1 AND id > 'vtr_00037000'",
+      [large],
+    ]);
+    expect(await undone((tx) => removeDeletedVoters(tx, large, 1_000))).toBeLessThan(LIMIT_MS);
+  });
+
+  test('registrations expire', async () => {
+    await own.behindTheGuards([
+      "UPDATE voters SET confirm_by = 5, source = 'registration', status = 'pending' WHERE voting_event_id = $1 AND id < 'vtr_00010000'",
+      [large],
+    ]);
+    const expire = async (tx: Transaction) => takeExpired(tx, own.deps.secrets, orNotFound(await lockEvent(tx, large)));
+    expect(await undone(expire)).toBeLessThan(LIMIT_MS);
+  });
+
+  test('a rehearsal ends, and what was deleted is removed, by the places of the rows', async () => {
     await own.behindTheGuards([
       'UPDATE voting_events SET rehearsal_since = 1, rehearsal_number = 1, opened_at = NULL WHERE id = $1',
-      [after],
+      [large],
     ]);
-    let calls = 0;
-    for (let done = false; !done; calls += 1)
-      [{ done }] = (await own.query('SELECT end_rehearsal($1, 5000) AS done', [after])) as [{ done: boolean }];
-    expect(calls).toBeGreaterThan(5);
+    const client = await own.connect();
+    const longest = async (statement: string, values: unknown[]): Promise<number> => {
+      const times = [];
+      for (let done: unknown = false; done !== true; ) {
+        const { rows, ms } = await measured(client, `SELECT ${statement} AS done`, values);
+        ({ done } = rows[0] ?? {});
+        times.push(ms);
+      }
+      expect(times.length).toBeGreaterThan(10);
+      return Math.max(...times);
+    };
+    expect(await longest('end_rehearsal($1, 5000)', [large])).toBeLessThan(LIMIT_MS);
+    await own.behindTheGuards(['UPDATE voting_events SET deleted_at = 1 WHERE id = $1', [large]]);
+    expect(await longest('delete_event_rows($1, 1000) < 1000', [large])).toBeLessThan(LIMIT_MS);
+    client.release();
   });
 });
 

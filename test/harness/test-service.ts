@@ -274,6 +274,7 @@ async function serve(
   // What a test asks beside the service has none of the time limits that are made for requests.
   const own = new pg.Pool({ connectionString: deps.databaseUrl, max: 4, idleTimeoutMillis: 2_000 });
   own.on('error', () => undefined);
+  own.on('connect', (client) => client.on('error', () => undefined));
   const service: Service = await startService(main, databaseUrl, options.byClock === true ? undefined : []);
   // Before anything is asked: compiling it holds this process, and with it the service, up for a while.
   contract ??= readContract(service.port);
@@ -336,7 +337,9 @@ async function serve(
       }
     },
     async stop() {
-      await Promise.all([service.stop(), own.end()]);
+      await service.stop();
+      // Not awaited: it would wait for a connection that a failed test did not release.
+      own.end();
       await tidy();
     },
     [Symbol.asyncDispose]: () => served.stop(),
