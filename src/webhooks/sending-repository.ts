@@ -175,14 +175,15 @@ export async function noteFailedAttempt(
 async function dropDeliveries(executor: Executor, afterEndpoint: string, beforeMs: number, limit: number) {
   const { rows } = await executor.execute<{ endpointId: string; dropped: string }>(sql`
     WITH next AS (
-      SELECT endpoint_id FROM webhook_deliveries WHERE endpoint_id > ${afterEndpoint} ORDER BY endpoint_id LIMIT 1
+      -- until bounds the index: with an OR all deliveries of the endpoint would be read. Every ID is below 'whe'.
+      SELECT n.endpoint_id, CASE WHEN EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.id = n.endpoint_id)
+        THEN 'whd_' || sortable_time(${beforeMs}::bigint) ELSE 'whe' END AS until
+      FROM (SELECT endpoint_id FROM webhook_deliveries WHERE endpoint_id > ${afterEndpoint} ORDER BY endpoint_id LIMIT 1) AS n
     ), old AS (
       DELETE FROM webhook_deliveries d USING (
         SELECT o.endpoint_id, o.id FROM next CROSS JOIN LATERAL (
           SELECT w.endpoint_id, w.id FROM webhook_deliveries w
-          WHERE w.endpoint_id = next.endpoint_id
-            AND (w.id < 'whd_' || sortable_time(${beforeMs}::bigint) OR NOT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.id = next.endpoint_id))
-          ORDER BY w.id LIMIT ${limit}) AS o) AS o
+          WHERE w.endpoint_id = next.endpoint_id AND w.id < next.until ORDER BY w.id LIMIT ${limit}) AS o) AS o
       WHERE d.endpoint_id = o.endpoint_id AND d.id = o.id RETURNING d.id
     ), attempts AS (
       DELETE FROM webhook_attempts a USING old WHERE a.delivery_id = old.id

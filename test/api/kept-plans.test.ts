@@ -110,9 +110,11 @@ describe('the planner does not know of which events the rows of a table are, so 
       }).catch(reject);
     });
 
-  test('has no statistics of them in any table', async () => {
+  test('has no statistics of them in any table, and reads by an index rather than sort', async () => {
     expect(tables.length).toBeGreaterThan(30);
     expect(await own.query("SELECT tablename FROM pg_stats WHERE attname = 'voting_event_id'")).toEqual([]);
+    const { rows } = await own.deps.db.$client.query('SHOW random_page_cost');
+    expect(rows).toEqual([{ random_page_cost: '1.1' }]);
   });
 
   test('a roll is rewritten', async () => {
