@@ -3,13 +3,13 @@ import { sql } from 'drizzle-orm';
 import type pg from 'pg';
 import { noteGuestCell } from '#src/accounts/guests.ts';
 import { findAccount } from '#src/accounts/repository.ts';
-import { valuesOf } from '#src/database/client.ts';
-import { firstOfCells, requireServed } from '#src/database/other-cells.ts';
+import { databaseErrorCode, valuesOf } from '#src/database/client.ts';
+import { firstOfCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ACTING, forAccount, holderOf, JOBS_OF_ACCOUNT, listTables, type Table } from './account-rows.ts';
-import { type Copied, copyAccount } from './copy-account.ts';
-import { discardCopy, finishMove, LEFT, movedTo, showMoved, withCell } from './finish-move.ts';
+import { type Copied, copyAccount, showAccount } from './copy-account.ts';
+import { deleteLeft, discardCopy, LEFT, LOCKED, MoveRefused, movedTo, withAccount, withCell } from './finish-move.ts';
 import { DRAIN_MS } from './open-cells.ts';
 
 // A move is one commit in the cell that the account leaves: before it, that cell serves the account and holds locks that keep everybody
@@ -23,9 +23,6 @@ export interface MoveOptions {
   readonly say: (line: string) => void;
   readonly onStage?: (stage: Stage) => Promise<void>;
 }
-
-/** Why an account does not move now, in one line for the operator. Nothing was changed. */
-export class MoveRefused extends Error {}
 
 /** How long a hold of requests lasts unless it is renewed. */
 const LEASE_MS = 3_000;
@@ -102,7 +99,8 @@ async function lockAccount(client: pg.Client, account: string): Promise<void> {
     'SELECT 1 FROM voting_events WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id FOR UPDATE',
     [account],
   );
-  await client.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [account]);
+  const { rowCount } = await client.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [account]);
+  if (rowCount === 0) throw new MoveRefused('the account is not in the cell that it is to leave');
   for (const table of ['api_keys', 'payment_businesses', 'webhook_endpoints'])
     await client.query(`SELECT 1 FROM ${table} WHERE account_id = $1 ORDER BY id FOR UPDATE`, [account]);
 }
@@ -155,34 +153,41 @@ async function tellGuests(client: pg.Client, to: Deps, account: string): Promise
   return own.rowCount === 1;
 }
 
+/** @throws MoveRefused unless a cell holds an account: what another cell has of it may be all that there is */
+async function requireHome({ db, cell }: Deps, account: string): Promise<void> {
+  if ((await findAccount(db, account)) === undefined) throw new MoveRefused(`the account is not in cell ${cell}`);
+}
+
 /**
- * Moves an account with everything that it has into another cell. A move that was cut off goes on, or is begun again.
+ * Moves an account with everything that it has into another cell. A move that was cut off is begun again.
  * @returns how long requests of the account had to wait, in ms
  * @throws MoveRefused
  */
-export async function moveAccount(from: Deps, to: Deps, account: string, options: MoveOptions): Promise<number> {
+export function moveAccount(from: Deps, to: Deps, account: string, options: MoveOptions): Promise<number> {
   const { say, onStage = async () => undefined } = options;
-  requireServed(to);
-  return withCell(from, async (front) => {
-    await beAlone(front, account);
-    await discardCopy(from, to, account);
-    if ((await movedTo(to.db, account)) !== undefined) await finishMove(to, from, account);
-    const tables = await listTables(front);
-    await awaitJobs(front, account, say);
-    try {
-      const work = (locking: pg.Client, reading: pg.Client, writing: pg.Client) =>
-        underHold({ front, locking, reading, writing, from, to, account, tables, say, onStage });
+  return withAccount(from, account, async (locking) => {
+    await requireHome(from, account);
+    const pauseMs = await withAccount(to, account, async (writing) => {
+      await discardCopy(writing, to, account);
+      await deleteLeft(writing, to, account);
       // Connected before anything is held up.
-      const pauseMs = await withCell(from, (locking) =>
-        withCell(from, (reading) => withCell(to, (writing) => work(locking, reading, writing))),
+      return withCell(from, (front) =>
+        withCell(from, async (reading) => {
+          const tables = await listTables(front);
+          await awaitJobs(front, account, say);
+          try {
+            return await underHold({ front, locking, reading, writing, from, to, account, tables, say, onStage });
+          } catch (fault) {
+            await releaseJobs(front, account);
+            if (databaseErrorCode(fault) !== LOCKED) throw fault;
+            throw new MoveRefused('rows of the account are locked for too long: try again');
+          }
+        }),
       );
-      await finishMove(from, to, account);
-      await onStage('finished');
-      return pauseMs;
-    } catch (fault) {
-      await releaseJobs(front, account);
-      throw fault;
-    }
+    });
+    await deleteLeft(locking, from, account);
+    await onStage('finished');
+    return pauseMs;
   });
 }
 
@@ -207,7 +212,7 @@ async function underHold(under: Under): Promise<number> {
     await onStage('held');
     await copyAndSwitch(under);
     await onStage('switched');
-    await showMoved(writing, account);
+    await showAccount(writing, account, from.cell);
     return monotonicMs() - since;
   } finally {
     await end();
@@ -222,7 +227,7 @@ async function copyAndSwitch(under: Under): Promise<void> {
   // Its snapshot is taken under the locks.
   await reading.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   await writing.query('BEGIN');
-  const copied = await copyAccount(reading, writing, account, tables, say);
+  const copied = await copyAccount(reading, writing, account, from.cell, tables, say);
   await writing.query('COMMIT');
   await onStage('copied');
   if (await tellGuests(locking, to, account)) await noteGuestCell(to.db, account, from.cell);
@@ -233,22 +238,13 @@ async function copyAndSwitch(under: Under): Promise<void> {
   await locking.query('COMMIT');
 }
 
-/** Lets no other command move the account while the connection lasts. @throws MoveRefused */
-async function beAlone(client: pg.Client, account: string): Promise<void> {
-  const { rows } = await client.query<{ got: boolean }>(
-    "SELECT pg_try_advisory_lock(hashtextextended('move ' || $1, 0)) AS got",
-    [account],
-  );
-  if (rows[0]?.got !== true) throw new MoveRefused('another command moves this account');
-}
-
 /** Undoes a move that was cut off before the switch. @throws MoveRefused after it */
 export async function takeBack(from: Deps, to: Deps, account: string): Promise<void> {
-  const there = await movedTo(from.db, account);
-  if (there !== undefined) throw new MoveRefused(`the account is in cell ${there} already: move it from there`);
-  await withCell(from, async (client) => {
-    await beAlone(client, account);
-    await discardCopy(from, to, account);
+  await withAccount(from, account, async (client) => {
+    const there = await movedTo(from.db, account);
+    if (there !== undefined) throw new MoveRefused(`the account is in cell ${there} already: move it from there`);
+    await requireHome(from, account);
+    await withAccount(to, account, (writing) => discardCopy(writing, to, account));
     await releaseJobs(client, account);
   });
 }
