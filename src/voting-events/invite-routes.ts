@@ -10,7 +10,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
 import { loadEvent, loadRow } from './access.ts';
-import { acceptWithToken, cellOfInvite, createInvite, withdrawInvite } from './change-invites.ts';
+import { acceptIn, cellOfInvite, createInvite, withdrawInvite } from './change-invites.ts';
 import {
   acceptInviteBody,
   createInviteBody,
@@ -95,9 +95,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
         await noteGuestKey(there.db, caller);
         changeIn(c, there);
       }
-      return change(c, async (tx) =>
-        ok(viewInvite(await acceptWithToken(tx, there, caller, token), there.clock.now())),
-      );
+      return change(c, async (tx) => ok(viewInvite(await acceptIn(tx, deps, there, caller, token), there.clock.now())));
     },
   );
   return router;
