@@ -57,13 +57,19 @@ export function envelope(error: ApiError, requestId: string, referenceUrl: strin
 export const accountMoves = (): ApiError =>
   new ApiError('internal', 'The account is moving to another database. Retry.', undefined, RETRY_SECONDS);
 
+/** What is refused where the row of an event, account or business is not there. */
+const GONE_CODES: ReadonlySet<string> = new Set(['not_found', 'plan_limit']);
+
 /** The fault of a request; that its account moves, where the request did not find something because of that. */
 export async function unlessMoved(c: RequestContext, fault: unknown): Promise<unknown> {
   const caller = c.get('caller');
+  if (!(fault instanceof ApiError)) return fault;
+  const { code, details } = fault;
   // Without a key, an event that is not found is answered as a missing key.
   const isMissing =
-    fault instanceof ApiError &&
-    (fault.status === 404 || (fault.status === 401 && caller !== undefined && isKeyless(caller)));
+    GONE_CODES.has(code) ||
+    details?.['reason'] === 'payment_unavailable' ||
+    (code === 'unauthorized' && caller !== undefined && isKeyless(caller));
   if (!isMissing || caller === undefined) return fault;
   const named = c.get('requestTarget').segments[placeOfEvent(c.get('operation'))];
   return (await c
