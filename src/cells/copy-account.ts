@@ -10,6 +10,7 @@ import {
   ofHiddenEvents,
   ofLivingEvents,
   SHARED,
+  SOURCES,
   type Table,
   tablesOfEvents,
 } from './account-rows.ts';
@@ -59,7 +60,7 @@ export async function copyAccount(
     await copyRows(
       from,
       to,
-      `SELECT ${listOf(columns, 't.')} FROM ${name} t WHERE ${condition}`,
+      `SELECT ${listOf(columns, 't.')} FROM ${forAccount(SOURCES[name] ?? name, account)} t WHERE ${condition}`,
       `${aside} (${listOf(columns)})`,
     );
     if (change !== undefined) await to.query(`UPDATE ${aside} SET ${change}`);
