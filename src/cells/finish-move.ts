@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import type pg from 'pg';
+import { findAccount } from '#src/accounts/repository.ts';
 import { enqueueRemovalOfDeadRows } from '#src/ballot-log/rewrite-roll.ts';
 import { type Database, databaseErrorCode, withClient } from '#src/database/client.ts';
 import { CHUNK_ROWS, inChunks } from '#src/database/in-chunks.ts';
@@ -10,6 +10,7 @@ import { SECOND_MS } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { orLate } from '#src/platform/within.ts';
 import { arrivingCode } from '#src/voting-events/code-claims.ts';
+import { holderOf } from './account-rows.ts';
 import { showAccount } from './copy-account.ts';
 
 /** Why an account does not move now, in one line for the operator. Nothing was changed. */
@@ -63,14 +64,16 @@ async function deleteMarked(client: pg.Client, { db }: Deps, account: string, ma
   // Not retired: the key goes on in the other cell.
   await client.query(`DELETE FROM ballot_keys WHERE voting_event_id IN (SELECT id ${marked})`, [account, mark]);
   const step = `SELECT delete_event_rows(id, ${CHUNK_ROWS}) FROM (SELECT id ${marked} ORDER BY id LIMIT 1) AS e`;
-  while ((await client.query(step, [account, mark])).rowCount === 1) await setImmediate();
+  while ((await client.query(`SELECT ${marked} LIMIT 1`, [account, mark])).rowCount === 1) {
+    // Rows of an election that are dead would show who voted when for as long as nothing else vacuums them. It runs some seconds later.
+    await enqueueRemovalOfDeadRows(db);
+    await client.query(step, [account, mark]);
+  }
   const entries = async (maxRows: number): Promise<number> => {
     const { rows } = await client.query('SELECT delete_entries_of_moved($1, $2) AS gone', [account, maxRows]);
     return Number(rows[0]?.gone);
   };
   await inChunks(entries, Number.POSITIVE_INFINITY);
-  // Rows of an election that are dead would show who voted when for as long as nothing else vacuums them.
-  await enqueueRemovalOfDeadRows(db);
 }
 
 /** Where an account is moving to from a cell, once the cell has let it go. */
@@ -87,8 +90,30 @@ export async function deleteLeft(client: pg.Client, cell: Deps, account: string)
 
 /** Deletes a copy of an account that is still in another cell. Call with the locks of both cells. */
 export async function discardCopy(client: pg.Client, cell: Deps, account: string): Promise<void> {
-  await client.query('DELETE FROM arriving_rows WHERE account_id = $1', [account]);
   await deleteMarked(client, cell, account, arrivingCode(''));
+  // Last: by these rows a worker finds a copy that is to go.
+  await client.query('DELETE FROM arriving_rows WHERE account_id = $1', [account]);
+}
+
+/** Has the waiting jobs of an account begun again. */
+export const releaseJobs = (client: pg.Client, account: string) =>
+  client.query('UPDATE jobs SET held_by = NULL, held_at = NULL WHERE held_by = $1', [holderOf(account)]);
+
+/** Undoes a move that was cut off before the switch. @throws MoveRefused after it, and while it goes on */
+export async function takeBack(from: Deps, to: Deps, account: string, waitMs = WAIT_MS): Promise<void> {
+  const undo = async (client: pg.Client): Promise<void> => {
+    await requireHome(from, account);
+    await withAccount(to, account, (writing) => discardCopy(writing, to, account), waitMs);
+    await releaseJobs(client, account);
+  };
+  await withAccount(from, account, undo, waitMs);
+}
+
+/** @throws MoveRefused unless a cell holds an account: what another cell has of it may be all that there is */
+export async function requireHome({ db, cell }: Deps, account: string): Promise<void> {
+  if ((await findAccount(db, account)) !== undefined) return;
+  const there = await movedTo(db, account);
+  throw new MoveRefused(`the account is not in cell ${cell}${there === undefined ? '' : `, but in cell ${there}`}`);
 }
 
 /** A cell that stops in the middle must not keep the moves of others waiting. */
@@ -114,35 +139,39 @@ export async function finishMove(from: Deps, to: Deps, account: string, waitMs =
   await withAccount(from, account, finish, waitMs);
 }
 
-async function listCutMoves(from: Deps): Promise<{ account: string; to: Deps }[]> {
-  const { rows } = await from.db.$client.query<{ account: string; cell: string }>(
-    'SELECT account_id AS account, to_cell AS cell FROM moved_accounts ORDER BY moved_at',
-  );
+/** What a cell has of moves: the accounts, and the other cell of each. */
+async function listMoves({ db, cells }: Deps, text: string): Promise<{ account: string; other: Deps }[]> {
+  const { rows } = await db.$client.query<{ account: string; cell: string }>(text);
   return rows.flatMap(({ account, cell }) => {
-    const to = from.cells.get(cell);
-    return to === undefined ? [] : { account, to };
+    const other = cells.get(cell);
+    return other === undefined ? [] : { account, other };
   });
 }
 
+const LEFT_FOR = 'SELECT account_id AS account, to_cell AS cell FROM moved_accounts ORDER BY moved_at';
+const COPIED_FROM = 'SELECT DISTINCT account_id AS account, from_cell AS cell FROM arriving_rows';
+
 /** A fault of one move stops no other. */
-async function noteFault({ log }: Deps, to: Deps, account: string, ending: Promise<unknown>): Promise<void> {
+async function noteFault({ log }: Deps, other: Deps, account: string, ending: Promise<unknown>): Promise<void> {
   await ending.catch((fault: unknown) => {
-    // Another works at it.
+    // A command or another worker is at it, or the account has switched.
     if (fault instanceof MoveRefused) return;
-    log.warn({ account, cell: to.cell, fault: summariseFault(fault) }, 'a move that was cut off was not finished');
+    log.warn({ account, cell: other.cell, fault: summariseFault(fault) }, 'a move that was cut off was not finished');
   });
 }
 
 /** Shows the accounts whose command was cut off after the switch: no account is without a cell for long. */
 export async function showMovedAccounts(from: Deps): Promise<void> {
-  const moves = await listCutMoves(from);
+  const moves = await listMoves(from, LEFT_FOR);
   await Promise.all(
-    moves.map(({ account, to }) => noteFault(from, to, account, showMoved(from, to, account, NO_WAIT_MS))),
+    moves.map(({ account, other }) => noteFault(from, other, account, showMoved(from, other, account, NO_WAIT_MS))),
   );
 }
 
-/** Deletes what such accounts left, which may take long. */
-export async function finishMoves(from: Deps): Promise<void> {
-  for (const { account, to } of await listCutMoves(from))
-    await noteFault(from, to, account, finishMove(from, to, account, NO_WAIT_MS));
+/** Deletes what a cell still has of accounts that left it, and of copies whose command was cut off before the switch. May take long. */
+export async function finishMoves(cell: Deps): Promise<void> {
+  for (const { account, other } of await listMoves(cell, LEFT_FOR))
+    await noteFault(cell, other, account, finishMove(cell, other, account, NO_WAIT_MS));
+  for (const { account, other } of await listMoves(cell, COPIED_FROM))
+    await noteFault(cell, other, account, takeBack(other, cell, account, NO_WAIT_MS));
 }

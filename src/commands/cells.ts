@@ -69,8 +69,8 @@ async function moving<T>(work: () => Promise<T>): Promise<T> {
 
 async function moveOne(deps: Deps, account: string, to: Deps, isBack: boolean): Promise<Answer> {
   const { findCell, findCutMove } = await import('#src/cells/find-cell.ts');
-  const { moveAccount, takeBack } = await import('#src/cells/move-account.ts');
-  const { finishMove } = await import('#src/cells/finish-move.ts');
+  const { moveAccount } = await import('#src/cells/move-account.ts');
+  const { finishMove, takeBack } = await import('#src/cells/finish-move.ts');
   const all = [...deps.cells.values()];
   const cut = await findCutMove(all, account);
   if (cut !== undefined && !isBack) await moving(() => finishMove(cut.from, cut.to, account));

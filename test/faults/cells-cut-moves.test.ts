@@ -3,6 +3,7 @@ import { finishMove, finishMoves, MoveRefused, showMovedAccounts } from '#src/ce
 import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
 import { startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { people, votesFor } from '#test/harness/elections.ts';
+import { withClient } from '#test/harness/empty-database.ts';
 import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { startTestService } from '#test/harness/test-service.ts';
 import { use, useDatabase } from '#test/harness/use.ts';
@@ -110,4 +111,39 @@ test('the cell that an election has left vacuums the tables that would show who 
   await cellOf('main').db.$client.query("DELETE FROM jobs WHERE name = 'remove_dead_rows'");
   await move(account, 'main', 'b');
   expect(await planned('main')).toEqual([{ account: '' }]);
+});
+
+test('a copy whose command was cut off goes by itself, and the account stays where it is', async () => {
+  const account = await service.account('enterprise', 'main');
+  const event = await account.event({ type: 'election' });
+  await account.of(event).make('/voters/batch', { voters: people(3) });
+  await expect(move(account, 'main', 'b', cutAt('copied'))).rejects.toThrow(Killed);
+  const copied = () =>
+    read(
+      'b',
+      `SELECT 1 FROM voters WHERE voting_event_id = $1 UNION ALL SELECT 1 FROM ballot_keys WHERE voting_event_id = $1
+       UNION ALL SELECT 1 FROM arriving_rows WHERE account_id = $2 UNION ALL SELECT 1 FROM audit_entries WHERE account_id = $2`,
+      [event.id, account.id],
+    );
+  expect(await copied()).not.toEqual([]);
+  await finishMoves(cellOf('b'));
+  expect([await copied(), await homesOf(account)]).toEqual([[], ['main']]);
+  expect(await account.of(event).show('/voters')).toHaveLength(3);
+  // One that has switched is not taken for such a copy.
+  await expect(move(account, 'main', 'b', cutAt('switched'))).rejects.toThrow(Killed);
+  await finishMoves(cellOf('b'));
+  await finishMoves(cellOf('main'));
+  expect(await account.of(event).show('/voters')).toHaveLength(3);
+});
+
+test('every process forgets the keys of an account with the switch, also if no word of the command follows', async () => {
+  const account = await service.account('enterprise', 'main');
+  const told: (string | undefined)[] = [];
+  await withClient(service.deps.databaseUrl, async (client) => {
+    client.on('notification', ({ payload }) => told.push(payload));
+    await client.query('LISTEN account_changed');
+    await expect(move(account, 'main', 'b', cutAt('switched'))).rejects.toThrow(Killed);
+    await client.query('SELECT 1');
+  });
+  expect(told).toContain(account.id);
 });

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ACTING, listTables, SHARED, STAYING, tablesOfEvents } from '#src/cells/account-rows.ts';
-import { finishMoves, MoveRefused } from '#src/cells/finish-move.ts';
-import { moveAccount, type Stage, takeBack } from '#src/cells/move-account.ts';
+import { finishMoves, MoveRefused, takeBack } from '#src/cells/finish-move.ts';
+import { moveAccount, type Stage } from '#src/cells/move-account.ts';
 import { readConfig } from '#src/config.ts';
 import type { Deps } from '#src/deps.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
