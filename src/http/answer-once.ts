@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
-import { servedCells } from '#src/database/other-cells.ts';
+import { requireServed, servedCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
@@ -10,7 +10,7 @@ import { isKeyless } from './caller.ts';
 import type { Env, RequestContext, Service, TargetStep } from './env.ts';
 import { envelope, toApiError, unlessMoved } from './errors.ts';
 import { ClaimRefused } from './idempotency.ts';
-import type { Claim, DeferredClaim, SecretKeeping, StoredAnswer } from './idempotent-request.ts';
+import type { Claim, DeferredClaim, IdempotentRequest, SecretKeeping, StoredAnswer } from './idempotent-request.ts';
 import type { JsonObject } from './json/strict-json.ts';
 import { annotate, placeOfEvent } from './operation.ts';
 import { readJsonBody } from './read-body.ts';
@@ -29,6 +29,7 @@ export function serviceOf(deps: Deps, isElsewhere: Service['isElsewhere']): Serv
     changed: (eventId) => deps.events.forget(eventId),
     answersOf: (cells) =>
       servedCells(deps).flatMap(({ cell, idempotency }) => (cells.includes(cell) ? idempotency : [])),
+    answersIn: (cell) => requireServed(deps.cells.get(cell) ?? deps).idempotency,
   };
 }
 
@@ -171,6 +172,25 @@ function resourceOf(c: RequestContext): string {
   return `/${(place === -1 || id === undefined ? segments : segments.with(place, id)).join('/')}`;
 }
 
+/** Has a key serve one request, in whichever cells the caller sees events. @throws ApiError 422 `idempotency_mismatch`, 409 while the first runs */
+async function inAllCells(c: RequestContext, request: IdempotentRequest, next: () => Promise<void>): Promise<void> {
+  const { cells = [] } = c.get('caller');
+  const [home] = cells;
+  if (home === undefined) return next();
+  const { answersIn, answersOf } = c.get('service');
+  const endTurn = await answersIn(home).takeTurn(request);
+  try {
+    for (const store of answersOf(cells))
+      await store.find(request).catch((fault: unknown) => {
+        // Another cell's database does not answer: it must not stop this one.
+        if (fault instanceof ApiError) throw fault;
+      });
+    await next();
+  } finally {
+    await endTurn();
+  }
+}
+
 /**
  * Reads the Idempotency-Key: the steps after this one can replay the answer stored under it. Malformed JSON is refused first
  * (completions 1.6).
@@ -202,13 +222,8 @@ export function takeIdempotencyKey<Target>(
         // A body with values that cannot be stored never succeeded, so no answer exists: validation refuses it later.
         const isKept = body === undefined || body.faults.length === 0;
         if (isKept && secret !== 'never') {
-          // One key serves one request, in whichever cell that was. @throws ApiError 422 `idempotency_mismatch`
-          for (const store of c.get('service').answersOf(c.get('caller').cells ?? []))
-            await store.find(request).catch((fault: unknown) => {
-              // Another cell's database does not answer: it must not stop this one.
-              if (fault instanceof ApiError) throw fault;
-            });
           c.set('repeatable', request);
+          return inAllCells(c, request, next);
         }
       }
       await next();
