@@ -34,7 +34,7 @@ export function findCutMove(cells: readonly Deps[], account: string): Promise<{ 
 }
 
 /**
- * Whether what a request did not find in its cell is in another one now, or on its way there. Nobody learns of an event that they may not
+ * Whether what a request did not find in its cell is in another one now, or on its way there. An account learns of no event that it may not
  * see. A cell that is silent is not asked.
  * @param accountId empty for a request without a key @param named the event in the request's path, if there is one
  */

@@ -124,7 +124,7 @@ async function letGo(client: pg.Client, account: string, to: string, copied: Cop
     `DELETE FROM webhook_holds h USING webhook_endpoints w WHERE w.id = h.endpoint_id AND w.account_id = $1`,
     [account],
   );
-  // Processes believe a key for seconds, and this command may not live to tell them of the move.
+  // Processes believe a key for seconds, and this command may be killed before it notifies them of the move.
   await client.query("SELECT pg_notify('account_changed', $1)", [account]);
   // Rows that refer to others go first.
   for (const [table, condition] of Object.entries(ACTING).toReversed()) {
