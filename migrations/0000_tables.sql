@@ -954,6 +954,8 @@ CREATE TABLE code_claims (
 -- cells: rows of an account on its way to this cell that would act where they stood in their tables.
 CREATE TABLE arriving_rows (
   account_id text NOT NULL,
+  -- The cell that the account comes from: only its word shows them.
+  from_cell text NOT NULL,
   place bigint NOT NULL,
   table_name text NOT NULL,
   content json NOT NULL,

@@ -11,6 +11,7 @@ import { ballotLogRouter, logKeyRouter } from '#src/ballot-log/log-routes.ts';
 import { createLogReceipts } from '#src/ballot-log/promise-leaf.ts';
 import { castRouter } from '#src/ballots/cast-ballot.ts';
 import { confirmBallotRouter } from '#src/ballots/confirm-ballot.ts';
+import { hasMoved } from '#src/cells/find-cell.ts';
 import { guardConsole } from '#src/console/guard-console.ts';
 import { consoleRouter } from '#src/console/routes.ts';
 import { publicCreditRouter } from '#src/credits/public-routes.ts';
@@ -71,10 +72,11 @@ export function createApp(
   authenticator: Authentication = deps.authenticator,
 ): Hono<Env> {
   const { config, presence } = deps;
+  const isElsewhere = (accountId: string, named: string | undefined) => hasMoved(deps, accountId, named);
   const app = new Hono<Env>();
   app.use(deps.loopWatch.middleware);
   app.use(logRequest(deps.log, observe));
-  app.use(startRequest(serviceOf(deps), randomUUID, config.baseUrl.startsWith('https://')));
+  app.use(startRequest(serviceOf(deps, isElsewhere), randomUUID, config.baseUrl.startsWith('https://')));
   app.use('/console/*', guardConsole); // 404
   app.use(findOperation(app, () => operations)); // 404, 400
   app.use(shedLoad(deps.load, authenticator)); // 500

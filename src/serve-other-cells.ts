@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { finishMoves } from '#src/cells/finish-move.ts';
+import { finishMoves, showMovedAccounts } from '#src/cells/finish-move.ts';
 import { watchCells } from '#src/cells/open-cells.ts';
 import { servedCells } from '#src/database/other-cells.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
@@ -51,8 +51,11 @@ export async function serveOthers({ deps, databaseUrl, start, add, stopping }: O
       );
   repeat(SECOND_MS, stopping, log, 'cells were not looked at', watchCells(deps));
   if (!config.worker) return;
-  const finish = async (): Promise<void> => {
-    for (const cell of [deps, ...servedCells(deps)]) await finishMoves(cell);
+  const inEach = (work: (cell: Deps) => Promise<void>) => async (): Promise<void> => {
+    const ends = await Promise.allSettled([deps, ...servedCells(deps)].map(work));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   };
-  repeat(5 * SECOND_MS, stopping, log, 'moves that were cut off were not finished', finish);
+  repeat(5 * SECOND_MS, stopping, log, 'moves that were cut off were not looked for', inEach(showMovedAccounts));
+  // Apart, because no account waits until the rows of another are deleted.
+  repeat(5 * SECOND_MS, stopping, log, 'what moves left was not looked for', inEach(finishMoves));
 }

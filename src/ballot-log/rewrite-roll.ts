@@ -97,18 +97,23 @@ export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promis
     await tx.execute(sql`SELECT forget_voter_keys(${event.id})`);
     const nowMs = await readNow(tx);
     await tx.update(ballotLogs).set({ rollScatteredAt: nowMs }).where(eq(ballotLogs.votingEventId, event.id));
-    // VACUUM runs as a job, because it must be outside of a transaction and after this commit.
-    const { name } = REMOVE_DEAD_ROWS;
-    await enqueue(tx, REMOVE_DEAD_ROWS, {}, { key: name, runAtMs: nowMs + REMOVED_AFTER_MS });
+    await enqueueRemovalOfDeadRows(tx);
   });
 }
 
 const payload = z.strictObject({});
-/** Enqueued when the roll of a finished election was rewritten. */
+/** Enqueued when the roll of a finished election was rewritten, or an account has left the database. */
 const REMOVE_DEAD_ROWS = { name: 'remove_dead_rows', maxAttempts: 10, group: 'deletions', payload } as const;
 
 /** Delay of the vacuum, so that several elections that end together share one run. */
 const REMOVED_AFTER_MS = 5_000;
+
+/** VACUUM runs as a job, because it must be outside of a transaction and after the commit of this one. Of no account: it stays in its cell. */
+export async function enqueueRemovalOfDeadRows(executor: Executor): Promise<void> {
+  const { name } = REMOVE_DEAD_ROWS;
+  const runAtMs = (await readNow(executor)) + REMOVED_AFTER_MS;
+  await enqueue(executor, REMOVE_DEAD_ROWS, {}, { key: name, runAtMs, account: '' });
+}
 
 /** Tables whose dead rows join voters with ballots, or show the order in which people voted. */
 export const JOINING_TABLES = [

@@ -58,7 +58,9 @@ DECLARE
 BEGIN
   -- Changes of the event take FOR UPDATE and wait for this lock, so that all statements below see the same version of the event.
   SELECT e.id, e.type, e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.rehearsal_number, e.ready, e.voter_approval,
-    e.repeat_votes, e.require_voter_id INTO event FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
+    e.repeat_votes, e.require_voter_id INTO event FROM voting_events e
+  -- Deleted while this waited, or in another cell now: a ballot would be acknowledged and lost.
+  WHERE e.id = p_event AND e.deleted_at IS NULL FOR KEY SHARE;
   at := now_ms();
   event_is := event_status(event.starts_at, event.ends_at, event.opened_at, event.closed_at, event.rehearsal_since, event.ready, at);
   ends_now := event_ends(event.ends_at, event.closed_at, event.rehearsal_since, event.rehearsal_number, event.type, event.voter_approval,

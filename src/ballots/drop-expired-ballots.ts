@@ -13,7 +13,8 @@ const DROPPED_TOGETHER = 100;
 async function listEventsWithExpiredBallots(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(`
     SELECT DISTINCT voting_event_id AS id FROM (
-      SELECT voting_event_id FROM pending_ballots WHERE cast_at <= now_ms() - pending_ballot_ms() ORDER BY cast_at LIMIT 10000) AS old
+      SELECT b.voting_event_id FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id AND e.deleted_at IS NULL
+      WHERE b.cast_at <= now_ms() - pending_ballot_ms() ORDER BY b.cast_at LIMIT 10000) AS old
     UNION
     SELECT e.id FROM voting_events e
     WHERE is_final(${lifeOf('e')}, now_ms())

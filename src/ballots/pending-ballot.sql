@@ -55,8 +55,10 @@ DECLARE
   expired record;
   dropped integer := 0;
 BEGIN
-  -- A change that reopens the event ends before this judges it.
-  PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
+  -- A change that reopens the event ends before this judges it. The ballots of a copy that arrives from another cell wait until their
+  -- payments are here, too.
+  PERFORM 1 FROM voting_events e WHERE e.id = p_event AND e.deleted_at IS NULL FOR KEY SHARE;
+  IF NOT FOUND THEN RETURN 0; END IF;
   FOR expired IN SELECT b.code_tag FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id
     WHERE b.voting_event_id = p_event AND (b.cast_at <= now_ms() - pending_ballot_ms()
       OR is_final(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, now_ms()))

@@ -42,7 +42,14 @@ export const SHARED: Conditions = {
   // Guests keep their claims where they are; a repeated request of theirs finds them in the new cell, too.
   idempotency_keys: `t.status IS NOT NULL AND t.api_key_id IN (SELECT k.id FROM api_keys k WHERE k.account_id = :account OR k.account_id IN ${GUESTS}
     UNION ALL SELECT g.id FROM guest_keys g WHERE g.account_id IN ${GUESTS})`,
-  guest_keys: `t.account_id IN ${GUESTS}`,
+  guest_keys: `t.account_id <> :account
+    AND (t.account_id IN ${GUESTS} OR t.id IN (SELECT a.key_id FROM audit_entries a WHERE a.account_id = :account))`,
+};
+
+/** What is read in place of a table: guests of the cell that an account leaves are guests of another cell in the new one. */
+export const SOURCES: Readonly<Record<string, string>> = {
+  guest_keys: `(SELECT id, account_id, account_name, name, hint FROM guest_keys
+    UNION SELECT k.id, a.id, a.name, k.name, k.hint FROM api_keys k JOIN accounts a ON a.id = k.account_id)`,
 };
 
 /** Tables that stay, and why. */

@@ -10,6 +10,7 @@ import {
   ofHiddenEvents,
   ofLivingEvents,
   SHARED,
+  SOURCES,
   type Table,
   tablesOfEvents,
 } from './account-rows.ts';
@@ -35,11 +36,15 @@ const FIGURES = 'roll_figures';
 const sumOfTags = (table: string, condition: string): string =>
   `SELECT coalesce(sum(hashtextextended(encode(t.tag, 'hex'), 0)::numeric), 0)::text AS sum FROM ${table} t WHERE ${condition}`;
 
-/** Copies an account into another cell, where nothing of it is seen yet: its events count as deleted, its acting rows wait apart. */
+/**
+ * Copies an account into another cell, where nothing of it is seen yet: its events count as deleted, its acting rows wait apart.
+ * @param cell the name of the cell that it comes from
+ */
 export async function copyAccount(
   from: pg.Client,
   to: pg.Client,
   account: string,
+  cell: string,
   tables: readonly Table[],
   say: (line: string) => void,
 ): Promise<Copied> {
@@ -55,7 +60,7 @@ export async function copyAccount(
     await copyRows(
       from,
       to,
-      `SELECT ${listOf(columns, 't.')} FROM ${name} t WHERE ${condition}`,
+      `SELECT ${listOf(columns, 't.')} FROM ${forAccount(SOURCES[name] ?? name, account)} t WHERE ${condition}`,
       `${aside} (${listOf(columns)})`,
     );
     if (change !== undefined) await to.query(`UPDATE ${aside} SET ${change}`);
@@ -90,8 +95,9 @@ export async function copyAccount(
     ([name, condition]) =>
       `SELECT ${pg.escapeLiteral(name)} AS name, row_to_json(t) AS row FROM ${name} t WHERE ${forAccount(condition, account)}`,
   );
-  const select = `SELECT ${pg.escapeLiteral(account)}::text, row_number() OVER (), name, row FROM (${waiting.join(' UNION ALL ')}) AS w`;
-  await copyRows(from, to, select, 'arriving_rows (account_id, place, table_name, content)');
+  const own = `${pg.escapeLiteral(account)}::text, ${pg.escapeLiteral(cell)}::text`;
+  const select = `SELECT ${own}, row_number() OVER (), name, row FROM (${waiting.join(' UNION ALL ')}) AS w`;
+  await copyRows(from, to, select, 'arriving_rows (account_id, from_cell, place, table_name, content)');
   const { rows } = await to.query<{ name: string; count: number }>(
     'SELECT table_name AS name, count(*)::int AS count FROM arriving_rows WHERE account_id = $1 GROUP BY 1',
     [account],
@@ -99,10 +105,17 @@ export async function copyAccount(
   return new Map(rows.map(({ name, count }) => [name, count]));
 }
 
-/** Puts the waiting rows of an account where they belong and shows its events. Call in a transaction. Idempotent. */
-export async function showAccount(client: pg.Client, account: string): Promise<void> {
-  // One after another: the service and a command may finish a move at the same time.
-  await client.query("SELECT pg_advisory_xact_lock(hashtextextended('move ' || $1, 0))", [account]);
+/**
+ * Puts the waiting rows of an account where they belong and shows its events, if they came from a cell that has let the account go.
+ * A copy from another cell is of a later move, which has not switched. Call on the connection with the account's lock. Idempotent.
+ */
+export async function showAccount(client: pg.Client, account: string, cell: string): Promise<void> {
+  const copied = await client.query('SELECT FROM arriving_rows WHERE account_id = $1 AND from_cell = $2 LIMIT 1', [
+    account,
+    cell,
+  ]);
+  if (copied.rowCount === 0) return;
+  await client.query('BEGIN');
   const tables = await listTables(client);
   for (const name of Object.keys(ACTING)) {
     const columns = listOf(tables.find((one) => one.name === name)?.columns ?? []);
@@ -120,4 +133,5 @@ export async function showAccount(client: pg.Client, account: string): Promise<v
   );
   await client.query('DELETE FROM arriving_rows WHERE account_id = $1', [account]);
   await client.query("SELECT pg_notify('account_moved', $1), pg_notify('job_added', '')", [account]);
+  await client.query('COMMIT');
 }

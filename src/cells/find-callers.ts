@@ -56,12 +56,18 @@ export class CellCallers implements Authentication {
       }
     };
     // The account may have moved since: all cells are asked where its last one does not know the key.
-    const found = (kept && (await ask(kept.cell))) ?? (await firstOfCells([...this.#cells.values()], ask));
+    const askAll = () => firstOfCells([...this.#cells.values()], ask);
+    let found = (kept && (await ask(kept.cell))) ?? (await askAll());
+    // Only where the databases were asked: floods of invented keys are not to be asked for.
+    if (found === undefined && may === true) {
+      const isArriving = await this.#isArriving(hash);
+      for (const { authenticator } of this.#cells.values()) authenticator.forget(hash);
+      if (isArriving) throw new CellSilent('the account of a key is between two cells');
+      // Asked again: the account may have arrived after its new cell was asked.
+      found = await askAll();
+    }
     if (found === undefined) {
       this.#homes.delete(hash);
-      // Only where the databases were asked: floods of invented keys are not to be asked for.
-      if (may === true && (await this.#isArriving(hash)))
-        throw new CellSilent('the account of a key is between two cells');
       throw unauthorized();
     }
     const { cell, caller } = found;
@@ -84,7 +90,6 @@ export class CellCallers implements Authentication {
         ? true
         : undefined,
     );
-    if (found === true) for (const { authenticator } of this.#cells.values()) authenticator.forget(hash);
     return found === true;
   }
 

@@ -1,7 +1,9 @@
 import { sql } from 'drizzle-orm';
+import { findAccount } from '#src/accounts/repository.ts';
 import { isTrue } from '#src/database/client.ts';
-import { firstOfCells } from '#src/database/other-cells.ts';
+import { firstOfCells, servedCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
+import { arrivingCode } from '#src/voting-events/code-claims.ts';
 import { movedTo } from './finish-move.ts';
 
 /** Where a thing stands, by the prefix of its ID. */
@@ -29,4 +31,35 @@ export function findCutMove(cells: readonly Deps[], account: string): Promise<{ 
     const to = from.cells.get((await movedTo(from.db, account)) ?? '');
     return to && { from, to };
   });
+}
+
+/**
+ * Whether what a request did not find in its cell is in another one now, or on its way there. An account learns of no event that it may not
+ * see. A cell that is silent is not asked.
+ * @param accountId empty for a request without a key @param named the event in the request's path, if there is one
+ */
+export async function hasMoved(deps: Deps, accountId: string, named: string | undefined): Promise<boolean> {
+  if (deps.cells.size === 1) return false;
+  if (named === undefined) return accountId !== '' && (await findAccount(deps.db, accountId)) === undefined;
+  const code = named.toLowerCase();
+  const seen = sql`SELECT e.account_id AS account, e.deleted_at IS NULL AS lives FROM voting_events e
+    WHERE (e.id = ${named} OR e.code_key IN (${code}, ${arrivingCode(code)}))
+      AND (e.deleted_at IS NULL OR starts_with(e.code_key, ${arrivingCode('')}))
+      AND (e.account_id = ${accountId} OR (${accountId} = '' AND e.log_open) OR EXISTS (
+        SELECT 1 FROM event_invites i WHERE i.voting_event_id = e.id AND i.account_id = ${accountId}))`;
+  const places = [deps, ...servedCells(deps)].map(async (cell) => {
+    const { rows } = await cell.db.execute<{ account: string; lives: boolean }>(seen);
+    return rows.map((row) => ({ ...row, cell }));
+  });
+  const found = (await Promise.allSettled(places)).flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const living = found.filter(({ lives }) => lives);
+  if (living.length > 0) return living.every(({ cell }) => cell !== deps);
+  // A copy of a move that has not switched is nowhere an event that was deleted.
+  const [arriving] = found;
+  if (arriving === undefined) return false;
+  const cut = findCutMove([...deps.cells.values()], arriving.account);
+  return cut.then(
+    (move) => move !== undefined,
+    () => true,
+  );
 }

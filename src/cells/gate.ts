@@ -7,13 +7,13 @@ import type { Deps } from '#src/deps.ts';
 import { readAddress, WrongKeys } from '#src/http/authenticate.ts';
 import type { Caller } from '#src/http/caller.ts';
 import type { Env } from '#src/http/env.ts';
+import { accountMoves } from '#src/http/errors.ts';
 import { isOverQuota, operationAt } from '#src/http/middleware.ts';
-import { type Operation, operationsOf } from '#src/http/operation.ts';
+import { type Operation, operationsOf, placeOfEvent } from '#src/http/operation.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { valuesOf } from '#src/http/request-headers.ts';
 import { parseRequestTarget } from '#src/http/request-target.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
-import { ApiError } from '#src/platform/errors.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 import type { CellCallers, Home } from './find-callers.ts';
 import type { HeldAccounts } from './hold-requests.ts';
@@ -21,7 +21,6 @@ import type { HeldAccounts } from './hold-requests.ts';
 /** How long a request waits for the end of its account's move. */
 const HELD_MS = 2_000;
 const MOST_GUESTS = 10_000;
-const EVENT = ':idOrCode';
 
 interface Front {
   readonly deps: Deps;
@@ -43,9 +42,6 @@ interface GateOptions {
   readonly rateLimiter: RateLimiter;
   readonly trustProxy: number;
 }
-
-const moving = (): ApiError =>
-  new ApiError('internal', 'The account is moving to another database. Retry.', undefined, 1);
 
 /** Sends each request to the app of the cell that holds what it is about. */
 export class Gate {
@@ -137,8 +133,8 @@ export class Gate {
       const home = callers.homeOf(authorization);
       const place = placeOfEvent(operation);
       const own = { cell: home?.cell ?? this.#main.deps, accounts: [caller.accountId] };
-      const isGuest = home !== undefined && home.guestCells.length > 0 && place >= 0;
-      const route = isGuest ? ((await findShared(home, segments[place] ?? '')) ?? own) : own;
+      const found = home !== undefined && place >= 0 ? await findEvent(home, segments[place] ?? '') : undefined;
+      const route = found ?? own;
       if (route.cell !== own.cell) await this.#introduce(route.cell, caller);
       // Nothing is awaited from here to `enter` that a notification of a move could come before.
       const moves = route.accounts.find((account) => held.isHeld(account));
@@ -146,7 +142,7 @@ export class Gate {
         callers.settle(incoming, Promise.resolve(caller));
         return route;
       }
-      if (!(await held.untilFree(moves, since + HELD_MS - monotonicMs()))) throw moving();
+      if (!(await held.untilFree(moves, since + HELD_MS - monotonicMs()))) throw accountMoves();
     }
   }
 
@@ -158,14 +154,11 @@ export class Gate {
   }
 }
 
-const placeOfEvent = ({ path }: Operation): number => path.slice(1).split('/').indexOf(EVENT);
-
-/** The route to an event of another cell that is shared with an account; undefined if it is in its own cell, or in none. */
-async function findShared({ accountId, cell, guestCells }: Home, reference: string): Promise<Route | undefined> {
-  const seenIn = (one: Deps) => one.events.find(accountId, reference, one.clock.now());
-  if ((await seenIn(cell)) !== undefined) return undefined;
-  return firstOfCells(guestCells, async (one) => {
-    const found = await seenIn(one);
-    return found && { cell: one, accounts: [accountId, found.event.accountId] };
-  });
+/** The route to an event of an account, or one that is shared with it: the move of its owner concerns a guest, too. */
+async function findEvent({ accountId, cell, guestCells }: Home, reference: string): Promise<Route | undefined> {
+  const seenIn = async (one: Deps): Promise<Route | undefined> => {
+    const found = await one.events.find(accountId, reference, one.clock.now());
+    return found && { cell: one, accounts: [...new Set([accountId, found.event.accountId])] };
+  };
+  return (await seenIn(cell)) ?? firstOfCells(guestCells, seenIn);
 }

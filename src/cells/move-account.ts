@@ -1,15 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type pg from 'pg';
-import { noteGuestCell } from '#src/accounts/guests.ts';
+import { noteArrivingGuest, noteGuestCell } from '#src/accounts/guests.ts';
 import { findAccount } from '#src/accounts/repository.ts';
-import { valuesOf } from '#src/database/client.ts';
-import { firstOfCells, requireServed } from '#src/database/other-cells.ts';
+import { databaseErrorCode, valuesOf } from '#src/database/client.ts';
+import { firstOfCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
+import { isCodeAskedFor } from '#src/voting-events/code-claims.ts';
 import { ACTING, forAccount, holderOf, JOBS_OF_ACCOUNT, listTables, type Table } from './account-rows.ts';
-import { type Copied, copyAccount } from './copy-account.ts';
-import { discardCopy, finishMove, LEFT, movedTo, showMoved, withCell } from './finish-move.ts';
+import { type Copied, copyAccount, showAccount } from './copy-account.ts';
+import {
+  deleteLeft,
+  discardCopy,
+  LEFT,
+  LOCKED,
+  MoveRefused,
+  releaseJobs,
+  requireHome,
+  withAccount,
+  withCell,
+} from './finish-move.ts';
 import { DRAIN_MS } from './open-cells.ts';
 
 // A move is one commit in the cell that the account leaves: before it, that cell serves the account and holds locks that keep everybody
@@ -23,9 +34,6 @@ export interface MoveOptions {
   readonly say: (line: string) => void;
   readonly onStage?: (stage: Stage) => Promise<void>;
 }
-
-/** Why an account does not move now, in one line for the operator. Nothing was changed. */
-export class MoveRefused extends Error {}
 
 /** How long a hold of requests lasts unless it is renewed. */
 const LEASE_MS = 3_000;
@@ -47,9 +55,6 @@ async function holdJobs(client: pg.Client, account: string): Promise<number> {
   const { rowCount } = await client.query(`SELECT 1 FROM jobs t WHERE t.held_by <> $1 AND ${own}`, [holder]);
   return rowCount ?? 0;
 }
-
-const releaseJobs = (client: pg.Client, account: string) =>
-  client.query('UPDATE jobs SET held_by = NULL, held_at = NULL WHERE held_by = $1', [holderOf(account)]);
 
 async function awaitJobs(client: pg.Client, account: string, say: MoveOptions['say'], ms = JOBS_MS): Promise<void> {
   const since = monotonicMs();
@@ -102,7 +107,8 @@ async function lockAccount(client: pg.Client, account: string): Promise<void> {
     'SELECT 1 FROM voting_events WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id FOR UPDATE',
     [account],
   );
-  await client.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [account]);
+  const { rowCount } = await client.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [account]);
+  if (rowCount === 0) throw new MoveRefused('the account is not in the cell that it is to leave');
   for (const table of ['api_keys', 'payment_businesses', 'webhook_endpoints'])
     await client.query(`SELECT 1 FROM ${table} WHERE account_id = $1 ORDER BY id FOR UPDATE`, [account]);
 }
@@ -118,6 +124,8 @@ async function letGo(client: pg.Client, account: string, to: string, copied: Cop
     `DELETE FROM webhook_holds h USING webhook_endpoints w WHERE w.id = h.endpoint_id AND w.account_id = $1`,
     [account],
   );
+  // Processes believe a key for seconds, and this command may be killed before it notifies them of the move.
+  await client.query("SELECT pg_notify('account_changed', $1)", [account]);
   // Rows that refer to others go first.
   for (const [table, condition] of Object.entries(ACTING).toReversed()) {
     const { rowCount } = await client.query(`DELETE FROM ${table} t WHERE ${forAccount(condition, account)}`);
@@ -138,7 +146,10 @@ async function letGo(client: pg.Client, account: string, to: string, copied: Cop
   ]);
 }
 
-/** Notes in the cells of guests where their shared events will be. @returns whether the account is a guest in the cell that it leaves */
+/**
+ * Notes in the cells of guests where their shared events will be. @returns whether the account is a guest in the cell that it leaves
+ * @throws MoveRefused if a guest is in no cell: the note would be lost with the move of the guest
+ */
 async function tellGuests(client: pg.Client, to: Deps, account: string): Promise<boolean> {
   const { rows } = await client.query<{ id: string }>(
     `SELECT DISTINCT i.account_id AS id FROM event_invites i JOIN voting_events e ON e.id = i.voting_event_id
@@ -149,40 +160,64 @@ async function tellGuests(client: pg.Client, to: Deps, account: string): Promise
     const home = await firstOfCells([...to.cells.values()], async (cell) =>
       (await findAccount(cell.db, id)) === undefined ? undefined : cell,
     );
-    if (home !== undefined && home !== to) await noteGuestCell(home.db, id, to.cell);
+    if (home !== to && (home === undefined || !(await noteGuestCell(home.db, id, to.cell))))
+      throw new MoveRefused(`the guest ${id} of an event is between two cells: try again`);
   }
   const own = await client.query('SELECT 1 FROM event_invites WHERE account_id = $1 LIMIT 1', [account]);
   return own.rowCount === 1;
 }
 
+/** @throws MoveRefused if a copy of a roll is under way whose source was deleted: only the cell of the source has the voters */
+async function requireSources(client: pg.Client, account: string): Promise<void> {
+  const { rowCount } = await client.query(
+    `SELECT 1 FROM roll_copies c JOIN voting_events e ON e.id = c.voting_event_id
+     WHERE e.account_id = $1 AND e.deleted_at IS NULL
+       AND NOT EXISTS (SELECT 1 FROM voting_events s WHERE s.id = c.source_id AND s.deleted_at IS NULL)`,
+    [account],
+  );
+  if (rowCount !== 0) throw new MoveRefused('voters of a deleted event are being copied: try again');
+}
+
+/** @throws MoveRefused if an event is being given a code of the account's: its cell may have looked before the code arrived there */
+async function requireCodes(client: pg.Client, cells: Deps, account: string): Promise<void> {
+  const { rows } = await client.query<{ code: string }>(
+    'SELECT code_key AS code FROM voting_events WHERE account_id = $1 AND deleted_at IS NULL',
+    [account],
+  );
+  const codes = rows.map(({ code }) => code);
+  if (await isCodeAskedFor(cells, codes)) throw new MoveRefused('a code of its events is asked for: try again');
+}
+
 /**
- * Moves an account with everything that it has into another cell. A move that was cut off goes on, or is begun again.
+ * Moves an account with everything that it has into another cell. A move that was cut off is begun again.
  * @returns how long requests of the account had to wait, in ms
  * @throws MoveRefused
  */
-export async function moveAccount(from: Deps, to: Deps, account: string, options: MoveOptions): Promise<number> {
+export function moveAccount(from: Deps, to: Deps, account: string, options: MoveOptions): Promise<number> {
   const { say, onStage = async () => undefined } = options;
-  requireServed(to);
-  return withCell(from, async (front) => {
-    await beAlone(front, account);
-    await discardCopy(from, to, account);
-    if ((await movedTo(to.db, account)) !== undefined) await finishMove(to, from, account);
-    const tables = await listTables(front);
-    await awaitJobs(front, account, say);
-    try {
-      const work = (locking: pg.Client, reading: pg.Client, writing: pg.Client) =>
-        underHold({ front, locking, reading, writing, from, to, account, tables, say, onStage });
+  return withAccount(from, account, async (locking) => {
+    await requireHome(from, account);
+    const pauseMs = await withAccount(to, account, async (writing) => {
+      await discardCopy(writing, to, account);
+      await deleteLeft(writing, to, account);
       // Connected before anything is held up.
-      const pauseMs = await withCell(from, (locking) =>
-        withCell(from, (reading) => withCell(to, (writing) => work(locking, reading, writing))),
+      return withCell(from, (front) =>
+        withCell(from, async (reading) => {
+          const tables = await listTables(front);
+          await awaitJobs(front, account, say);
+          try {
+            return await underHold({ front, locking, reading, writing, from, to, account, tables, say, onStage });
+          } catch (fault) {
+            await releaseJobs(front, account);
+            if (databaseErrorCode(fault) !== LOCKED) throw fault;
+            throw new MoveRefused('rows of the account are locked for too long: try again');
+          }
+        }),
       );
-      await finishMove(from, to, account);
-      await onStage('finished');
-      return pauseMs;
-    } catch (fault) {
-      await releaseJobs(front, account);
-      throw fault;
-    }
+    });
+    await deleteLeft(locking, from, account);
+    await onStage('finished');
+    return pauseMs;
   });
 }
 
@@ -207,7 +242,7 @@ async function underHold(under: Under): Promise<number> {
     await onStage('held');
     await copyAndSwitch(under);
     await onStage('switched');
-    await showMoved(writing, account);
+    await showAccount(writing, account, from.cell);
     return monotonicMs() - since;
   } finally {
     await end();
@@ -219,36 +254,18 @@ async function copyAndSwitch(under: Under): Promise<void> {
   await locking.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`);
   await lockAccount(locking, account);
   if ((await holdJobs(front, account)) > 0) throw new MoveRefused('a job of the account has just begun: try again');
+  await requireSources(locking, account);
   // Its snapshot is taken under the locks.
   await reading.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   await writing.query('BEGIN');
-  const copied = await copyAccount(reading, writing, account, tables, say);
+  const copied = await copyAccount(reading, writing, account, from.cell, tables, say);
   await writing.query('COMMIT');
   await onStage('copied');
-  if (await tellGuests(locking, to, account)) await noteGuestCell(to.db, account, from.cell);
+  await requireCodes(locking, from, account);
+  if (await tellGuests(locking, to, account)) await noteArrivingGuest(to.db, account, from.cell);
   await letGo(locking, account, to.cell, copied);
   const { rowCount } = await writing.query('SELECT 1 FROM arriving_rows WHERE account_id = $1', [account]);
   if (rowCount !== [...copied.values()].reduce((sum, rows) => sum + rows, 0))
     throw new MoveRefused('the copy was changed');
   await locking.query('COMMIT');
-}
-
-/** Lets no other command move the account while the connection lasts. @throws MoveRefused */
-async function beAlone(client: pg.Client, account: string): Promise<void> {
-  const { rows } = await client.query<{ got: boolean }>(
-    "SELECT pg_try_advisory_lock(hashtextextended('move ' || $1, 0)) AS got",
-    [account],
-  );
-  if (rows[0]?.got !== true) throw new MoveRefused('another command moves this account');
-}
-
-/** Undoes a move that was cut off before the switch. @throws MoveRefused after it */
-export async function takeBack(from: Deps, to: Deps, account: string): Promise<void> {
-  const there = await movedTo(from.db, account);
-  if (there !== undefined) throw new MoveRefused(`the account is in cell ${there} already: move it from there`);
-  await withCell(from, async (client) => {
-    await beAlone(client, account);
-    await discardCopy(from, to, account);
-    await releaseJobs(client, account);
-  });
 }

@@ -7,7 +7,7 @@ import { CellCallers } from './find-callers.ts';
 import { Gate } from './gate.ts';
 import { HeldAccounts } from './hold-requests.ts';
 
-/** How long a move waits for running requests. Row locks exclude requests that take longer. */
+/** How long a move waits for running requests. Those that take longer wait for its locks, and then find nothing to change. */
 export const DRAIN_MS = 2_000;
 
 /** What a process with several cells has before them: who asks, where that is answered, and who has to wait. */

@@ -61,7 +61,7 @@ export function addCellCommands({ command, group, withDeps, withDatabase }: Cli)
 
 /** @throws ApiError 409 with the reason of a move that is refused */
 async function moving<T>(work: () => Promise<T>): Promise<T> {
-  const { MoveRefused } = await import('#src/cells/move-account.ts');
+  const { MoveRefused } = await import('#src/cells/finish-move.ts');
   return work().catch((fault: unknown) => {
     throw fault instanceof MoveRefused ? conflict('move_refused', `${fault.message}.`) : fault;
   });
@@ -69,16 +69,13 @@ async function moving<T>(work: () => Promise<T>): Promise<T> {
 
 async function moveOne(deps: Deps, account: string, to: Deps, isBack: boolean): Promise<Answer> {
   const { findCell, findCutMove } = await import('#src/cells/find-cell.ts');
-  const { moveAccount, takeBack } = await import('#src/cells/move-account.ts');
-  const { finishMove } = await import('#src/cells/finish-move.ts');
+  const { moveAccount } = await import('#src/cells/move-account.ts');
+  const { finishMove, takeBack } = await import('#src/cells/finish-move.ts');
   const all = [...deps.cells.values()];
   const cut = await findCutMove(all, account);
-  if (cut !== undefined && !isBack) {
-    await finishMove(cut.from, cut.to, account);
-    return { value: { account, from: cut.from.cell, to: cut.to.cell, pauseMs: null } };
-  }
-  const from = cut?.from ?? orNotFound(await findCell(all, account));
-  if (from === to) return { value: { account, from: from.cell, to: to.cell, pauseMs: null } };
+  if (cut !== undefined && !isBack) await moving(() => finishMove(cut.from, cut.to, account));
+  const from = (isBack ? cut?.from : undefined) ?? orNotFound(await findCell(all, account));
+  if (from === to) return { value: { account, from: (cut?.from ?? from).cell, to: to.cell, pauseMs: null } };
   if (isBack) {
     await moving(() => takeBack(from, to, account));
     return { value: { account, from: from.cell, to: from.cell, pauseMs: null } };
@@ -89,8 +86,8 @@ async function moveOne(deps: Deps, account: string, to: Deps, isBack: boolean): 
 
 async function drain(deps: Deps, from: Deps, chosen: Deps | undefined): Promise<Answer> {
   const { listAccounts } = await import('#src/accounts/repository.ts');
-  const { finishMoves } = await import('#src/cells/finish-move.ts');
-  const { MoveRefused, moveAccount } = await import('#src/cells/move-account.ts');
+  const { finishMoves, MoveRefused } = await import('#src/cells/finish-move.ts');
+  const { moveAccount } = await import('#src/cells/move-account.ts');
   const { showProgress } = await import('./progress.ts');
   const others = [...deps.cells.values()].filter((cell) => cell !== from && (chosen === undefined || cell === chosen));
   const held = new Map<Deps, number>();

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
-import { servedCells } from '#src/database/other-cells.ts';
+import { requireServed, servedCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
@@ -8,19 +8,20 @@ import { pick } from '#src/platform/pick.ts';
 import type { Answer } from './answer.ts';
 import { isKeyless } from './caller.ts';
 import type { Env, RequestContext, Service, TargetStep } from './env.ts';
-import { envelope, toApiError } from './errors.ts';
+import { envelope, toApiError, unlessMoved } from './errors.ts';
 import { ClaimRefused } from './idempotency.ts';
-import type { Claim, DeferredClaim, SecretKeeping, StoredAnswer } from './idempotent-request.ts';
+import type { Claim, DeferredClaim, IdempotentRequest, SecretKeeping, StoredAnswer } from './idempotent-request.ts';
 import type { JsonObject } from './json/strict-json.ts';
-import { annotate } from './operation.ts';
+import { annotate, placeOfEvent } from './operation.ts';
 import { readJsonBody } from './read-body.ts';
 import { markRehearsalText, rehearsedEventOf, wipedWithRehearsalOf } from './rehearsal.ts';
 import { inTurn, takeChangePlace } from './request-life.ts';
 import { answer, send } from './send.ts';
 
 /** What the steps of a request need of a cell. */
-export function serviceOf(deps: Deps): Service {
+export function serviceOf(deps: Deps, isElsewhere: Service['isElsewhere']): Service {
   return {
+    isElsewhere,
     ...pick(deps, ['db', 'log', 'leases', 'load', 'threads', 'idempotency']),
     referenceUrl: deps.config.apiDocUrl,
     bodyFolder: path.join(deps.config.dataDir, 'bodies'),
@@ -28,20 +29,26 @@ export function serviceOf(deps: Deps): Service {
     changed: (eventId) => deps.events.forget(eventId),
     answersOf: (cells) =>
       servedCells(deps).flatMap(({ cell, idempotency }) => (cells.includes(cell) ? idempotency : [])),
+    answersIn: (cell) => requireServed(deps.cells.get(cell) ?? deps).idempotency,
   };
 }
 
-interface Settable {
+interface Settable extends Pick<RequestContext, 'get'> {
   set(name: 'service', service: Env['Variables']['service']): void;
 }
 
 /** Lets the effect of a request happen in another cell: its transaction, and the claim of its Idempotency-Key. */
-export const changeIn = (c: Settable, there: Deps): void => c.set('service', serviceOf(there));
+export const changeIn = (c: Settable, there: Deps): void =>
+  c.set('service', serviceOf(there, c.get('service').isElsewhere));
 
 type SettleError = (error: ApiError, body: string) => Promise<void>;
 
-/** Stores an error under the Idempotency-Key, or frees the key. A failure of this is only logged: the caller gets the first error. */
-async function settle(c: RequestContext, fault: unknown, settleError: SettleError): Promise<void> {
+/**
+ * Stores an error under the Idempotency-Key, or frees the key. A failure of this is only logged: the caller gets the first error.
+ * @returns the fault to throw
+ */
+async function settle(c: RequestContext, thrown: unknown, settleError: SettleError): Promise<unknown> {
+  const fault = await unlessMoved(c, thrown);
   const error = toApiError(fault, c.get('operation'));
   await settleError(error, envelope(error, c.get('requestId'), c.get('service').referenceUrl)).catch(
     (second: unknown) => {
@@ -49,6 +56,7 @@ async function settle(c: RequestContext, fault: unknown, settleError: SettleErro
       c.get('service').log.warn({ fault: summariseFault(second) }, 'an answer was not stored for its Idempotency-Key');
     },
   );
+  return fault;
 }
 
 /** Makes a change in one transaction with claim and stored answer. @throws ApiError 429 without a place within 2 s */
@@ -68,8 +76,8 @@ export async function change(c: RequestContext, effect: (tx: Transaction) => Pro
     return await respond();
   } catch (fault) {
     if (fault instanceof ClaimRefused) throw fault.error;
-    if (request !== undefined) await settle(c, fault, (error, body) => idempotency.keepError(request, error, body));
-    throw fault;
+    if (request === undefined) throw fault;
+    throw await settle(c, fault, (error, body) => idempotency.keepError(request, error, body));
   } finally {
     place.end();
   }
@@ -108,8 +116,7 @@ export async function claimFirst(
     await claim.storeUnlessStored(result);
     return await answer(c, result);
   } catch (fault) {
-    await settle(c, fault, claim.settleError);
-    throw fault;
+    throw await settle(c, fault, claim.settleError);
   } finally {
     claim.end();
   }
@@ -136,15 +143,11 @@ export async function claimWithin(
     await deferred.storeUnlessStored(result);
     return await answer(c, result);
   } catch (fault) {
-    if (deferred.taken) {
-      await settle(c, fault, deferred.settleError);
-      throw fault;
-    }
+    if (deferred.taken) throw await settle(c, fault, deferred.settleError);
     const outcome = await idempotency.claim(request);
     if (outcome.kind === 'replay') return replay(c, outcome.answer);
     if (outcome.kind === 'again') throw fault;
-    await settle(c, fault, outcome.claim.settleError).finally(() => outcome.claim.end());
-    throw fault;
+    throw await settle(c, fault, outcome.claim.settleError).finally(() => outcome.claim.end());
   } finally {
     deferred.end();
   }
@@ -164,9 +167,28 @@ export function eventIdOf(target: unknown): string | undefined {
 /** The path of a request with its event's ID in place of the event's code: both paths name the same resource. */
 function resourceOf(c: RequestContext): string {
   const { segments } = c.get('requestTarget');
-  const place = c.get('operation').path.slice(1).split('/').indexOf(':idOrCode');
+  const place = placeOfEvent(c.get('operation'));
   const id = eventIdOf(c.get('target'));
   return `/${(place === -1 || id === undefined ? segments : segments.with(place, id)).join('/')}`;
+}
+
+/** Has a key serve one request, in whichever cells the caller sees events. @throws ApiError 422 `idempotency_mismatch`, 409 while the first runs */
+async function inAllCells(c: RequestContext, request: IdempotentRequest, next: () => Promise<void>): Promise<void> {
+  const { cells = [] } = c.get('caller');
+  const [home] = cells;
+  if (home === undefined) return next();
+  const { answersIn, answersOf } = c.get('service');
+  const endTurn = await answersIn(home).takeTurn(request);
+  try {
+    for (const store of answersOf(cells))
+      await store.find(request).catch((fault: unknown) => {
+        // Another cell's database does not answer: it must not stop this one.
+        if (fault instanceof ApiError) throw fault;
+      });
+    await next();
+  } finally {
+    await endTurn();
+  }
 }
 
 /**
@@ -200,13 +222,8 @@ export function takeIdempotencyKey<Target>(
         // A body with values that cannot be stored never succeeded, so no answer exists: validation refuses it later.
         const isKept = body === undefined || body.faults.length === 0;
         if (isKept && secret !== 'never') {
-          // One key serves one request, in whichever cell that was. @throws ApiError 422 `idempotency_mismatch`
-          for (const store of c.get('service').answersOf(c.get('caller').cells ?? []))
-            await store.find(request).catch((fault: unknown) => {
-              // Another cell's database does not answer: it must not stop this one.
-              if (fault instanceof ApiError) throw fault;
-            });
           c.set('repeatable', request);
+          return inAllCells(c, request, next);
         }
       }
       await next();

@@ -35,6 +35,10 @@ export interface Service {
   readonly changed: (eventId: string) => void;
   /** The stored answers of other cells, by the names of cells. A silent cell is left out. */
   readonly answersOf: (cells: readonly string[]) => readonly IdempotencyStore[];
+  /** The stored answers of the cell with a name. @throws CellSilent before it is served */
+  readonly answersIn: (cell: string) => IdempotencyStore;
+  /** Whether what an account did not find has moved to another cell meanwhile. @param named the event's ID or code, of a path with one */
+  readonly isElsewhere: (accountId: string, named: string | undefined) => Promise<boolean>;
 }
 
 /** The variables of a request that middleware sets for later steps. */

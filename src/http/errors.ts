@@ -2,8 +2,9 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { databaseErrorCode } from '#src/database/client.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
-import type { Env } from './env.ts';
-import { isChange, type Operation } from './operation.ts';
+import { isKeyless } from './caller.ts';
+import type { Env, RequestContext } from './env.ts';
+import { isChange, type Operation, placeOfEvent } from './operation.ts';
 import { refuse } from './refusals.ts';
 import { send } from './send.ts';
 
@@ -52,7 +53,37 @@ export function envelope(error: ApiError, requestId: string, referenceUrl: strin
   return JSON.stringify({ error: { code, message, details, requestId, docUrl } });
 }
 
-export function answerError(fault: unknown, c: Context<Env>): Response {
+/** A retry of the request goes to the new cell of its account, once that has everything. */
+export const accountMoves = (): ApiError =>
+  new ApiError('internal', 'The account is moving to another database. Retry.', undefined, RETRY_SECONDS);
+
+/** What is refused where the row of an event, account or business is not there. */
+const GONE_CODES: ReadonlySet<string> = new Set(['not_found', 'plan_limit']);
+
+/** The fault of a request; that its account moves, where the request did not find something because of that. */
+export async function unlessMoved(c: RequestContext, fault: unknown): Promise<unknown> {
+  const caller = c.get('caller');
+  if (!(fault instanceof ApiError)) return fault;
+  const { code, details } = fault;
+  // Without a key, an event that is not found is answered as a missing key.
+  const isMissing =
+    GONE_CODES.has(code) ||
+    details?.['reason'] === 'payment_unavailable' ||
+    (code === 'unauthorized' && caller !== undefined && isKeyless(caller));
+  if (!isMissing || caller === undefined) return fault;
+  const named = c.get('requestTarget').segments[placeOfEvent(c.get('operation'))];
+  return (await c
+    .get('service')
+    .isElsewhere(caller.accountId, named)
+    .catch(() => false))
+    ? accountMoves()
+    : fault;
+}
+
+export async function answerError(thrown: unknown, c: Context<Env>): Promise<Response> {
+  const fault = await unlessMoved(c, thrown);
+  // The log line of the request is about what was answered.
+  if (fault instanceof Error) c.error = fault;
   const error = toApiError(fault, c.get('operation'));
   if (error.retryAfterSeconds !== undefined) c.get('headers')['Retry-After'] = String(error.retryAfterSeconds);
   return send(c, error.status, 'application/json', envelope(error, c.get('requestId'), c.get('service').referenceUrl));

@@ -45,6 +45,8 @@ interface HeldClaim extends DeferredClaim {
   storeUnlessStored(answer: Answer): Promise<void>;
   /** Stores an error that the handler decided, or frees the key for every other failure. */
   settleError(error: ApiError, body: string): Promise<void>;
+  /** Frees the key, unless an answer is stored under it. */
+  free(): Promise<void>;
   /** Call when the request is over. Afterwards `freeOver` may delete a claim that is left in the database. */
   end(): void;
 }
@@ -176,6 +178,22 @@ export class IdempotencyStore {
     return answer === undefined ? { kind: 'again' } : { kind: 'replay', answer };
   }
 
+  /**
+   * Takes an Idempotency-Key for all cells, in the cell of its account, while one request with it runs in any of them.
+   * @returns ends that @throws ApiError `idempotency_mismatch`, or `conflict` while the same request runs
+   */
+  async takeTurn(request: IdempotentRequest): Promise<() => Promise<void>> {
+    const outcome = await this.claim({ ...request, key: `turn/${request.key}` });
+    if (outcome.kind !== 'claimed') throw refuse('idempotency_in_progress');
+    const { claim } = outcome;
+    // `freeOver` frees the claim if the database cannot do so now.
+    return () =>
+      claim
+        .free()
+        .catch(() => undefined)
+        .finally(claim.end);
+  }
+
   /** Prepares a claim that the SQL statement of the request's change will insert. */
   defer(request: IdempotentRequest): HeldClaim {
     return this.#begin(request).claim;
@@ -218,6 +236,7 @@ export class IdempotencyStore {
       },
       end: () => void underWay.delete(token.toString('base64')),
       valuesFor: (answer) => ({ ...named, sealedAnswer: seal.keep(request, answer.status, bodyText(answer)).body }),
+      free: release,
       claimed(withAnswer) {
         taken = true;
         stored = withAnswer;

@@ -117,6 +117,10 @@ function check(operation: Operation, names: Set<string>): void {
   names.add(name);
 }
 
+/** Where in the path of an operation its event stands; -1 in one without. */
+export const placeOfEvent = ({ path }: Pick<Operation, 'path'>): number =>
+  path.slice(1).split('/').indexOf(':idOrCode');
+
 /** The operations of an app by their routes, in the order in which they were mounted. */
 export function operationsOf(app: Hono<Env>): Map<RouterRoute, Operation> {
   const operations = new Map<RouterRoute, Operation>();

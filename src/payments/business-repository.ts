@@ -38,6 +38,10 @@ export const findBusiness = (executor: Executor, accountId: string | undefined, 
 export const holdBusiness = (tx: Transaction, accountId: string, id: string) =>
   firstOf(businessesWhere(tx, eq(paymentBusinesses.id, id), isConnected(accountId)).for('share'));
 
+/** Whether a business, even if disconnected, is in this cell; it stays there until this transaction ends. */
+export const keepBusiness = async (tx: Transaction, id: string): Promise<boolean> =>
+  (await businessesWhere(tx, eq(paymentBusinesses.id, id)).for('key share')).length === 1;
+
 /** A business, even if disconnected: its earlier payments are still settled and refunded. */
 export const findBusinessEver = (executor: Executor, id: string): Promise<PaymentBusiness | undefined> =>
   firstOf(businessesWhere(executor, eq(paymentBusinesses.id, id)).prepare('find_payment_business').execute());

@@ -5,6 +5,7 @@ import { nowMs } from '#src/database/columns.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
+import { accountMoves } from '#src/http/errors.ts';
 import { mayHoldMore } from '#src/http/json/strict-json.ts';
 import { inTurn } from '#src/http/read-body.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
@@ -14,7 +15,7 @@ import { badRequest, invalidField, notFound } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttemptById, findAttemptOfPayments } from './attempt-repository.ts';
-import { findBusinessEver, openCredentials } from './business-repository.ts';
+import { findBusinessEver, keepBusiness, openCredentials } from './business-repository.ts';
 import { planBusinessCheck } from './check-business.ts';
 import { checkRefunds } from './check-refunds.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
@@ -114,6 +115,8 @@ export async function receiveProviderEvent(
 
 async function store(deps: PaymentDeps, business: PaymentBusiness, notice: WebhookNotice): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
+    // Its account has moved to another cell: the provider sends the message again, and it is stored there.
+    if (!(await keepBusiness(tx, business.id))) throw accountMoves();
     const nowMs = await readNow(tx);
     const isNew = await insertProviderEvent(tx, {
       paymentBusinessId: business.id,

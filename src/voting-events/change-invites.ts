@@ -8,12 +8,13 @@ import { readNow } from '#src/database/database-clock.ts';
 import { firstOfCells, otherCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
+import { accountMoves } from '#src/http/errors.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS, type Mail } from '#src/mail/mailer.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { notFound, orNotFound } from '#src/platform/errors.ts';
+import { ApiError, notFound, orNotFound } from '#src/platform/errors.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type SealedPlace, sha256 } from '#src/platform/secrets.ts';
 import type { Organizer } from './access.ts';
@@ -32,6 +33,7 @@ import {
   type Invite,
   insertInvite,
   inviteStatusAt,
+  isArrivingInvite,
   listInviteRows,
   updateInvite,
 } from './invite.ts';
@@ -110,27 +112,36 @@ export async function withdrawInvite(
   await recordChange(tx, deps, changeBy(organizer, 'invite.deleted', id, { before: { email, role, accountId } }));
 }
 
-/** The cell with the invite of a token; that of `deps` if none has it, too. @throws the fault of a cell that could not be asked */
+/**
+ * The cell with the invite of a token; that of `deps` if none has it, too.
+ * @throws ApiError 500 while the event of the invite moves; the fault of a cell that could not be asked
+ */
 export async function cellOfInvite(deps: Deps, token: string): Promise<Deps> {
   if (deps.cells.size === 1) return deps;
-  const found = await firstOfCells([deps, ...otherCells(deps)], async (cell) => {
+  const all = [deps, ...otherCells(deps)];
+  const found = await firstOfCells(all, async (cell) => {
     const invite = await findInviteByToken(cell.db, sha256(token));
     const event = invite && (await findEventById(cell.db, invite.votingEventId));
     return event && cell;
   });
-  return found ?? deps;
+  if (found !== undefined) return found;
+  const arrives = await firstOfCells(all, async ({ db }) => (await isArrivingInvite(db, sha256(token))) || undefined);
+  if (arrives === true) throw accountMoves();
+  return deps;
 }
+
+/** As `acceptWithToken`, in a cell that `cellOfInvite` found. @throws ApiError 500 if the event of the invite has moved since */
+export const acceptIn = (tx: Transaction, deps: Deps, there: Deps, caller: Caller, token: string): Promise<Invite> =>
+  acceptWithToken(tx, there, caller, token).catch(async (fault: unknown) => {
+    const isMissing = fault instanceof ApiError && fault.code === 'not_found';
+    throw isMissing && (await cellOfInvite(deps, token)) !== there ? accountMoves() : fault;
+  });
 
 /**
  * Shares the event of an invite with the account of the caller. A repeated call by the same account gets the same answer.
  * @throws ApiError 404 for an unknown or withdrawn token; 409 `invite_used`, `invite_expired`, `own_event`, `already_shared`
  */
-export async function acceptWithToken(
-  tx: Transaction,
-  deps: InviteDeps,
-  caller: Caller,
-  token: string,
-): Promise<Invite> {
+async function acceptWithToken(tx: Transaction, deps: InviteDeps, caller: Caller, token: string): Promise<Invite> {
   const read = orNotFound(await findInviteByToken(tx, sha256(token)));
   const event = await lockForChange(tx, read.votingEventId);
   // Read again under the lock: a concurrent acceptance may have changed the invite.

@@ -46,6 +46,17 @@ async function isUnderWay(deps: Cells, { cell, xid }: Claim): Promise<boolean> {
 const STALE_MS = MINUTE_MS;
 
 /**
+ * Whether an event is being given one of some codes right now. A move asks once its copy is in the new cell: who claims a code later sees
+ * the copy, and who claimed it before may not have. @throws the fault of a cell that could not be asked
+ */
+export async function isCodeAskedFor(deps: Cells, codes: readonly string[]): Promise<boolean> {
+  const { rows } = await mainOf(deps).db.execute<Claim>(sql`SELECT cell, xid FROM code_claims
+    WHERE code_key = ANY (${sql.param(codes)}::text[]) AND claimed_at > now_ms() - ${STALE_MS}::bigint`);
+  for (const claim of rows) if (await isUnderWay(deps, claim)) return true;
+  return false;
+}
+
+/**
  * Claims a code that an organizer chose, in the transaction that will write it.
  * @throws ApiError 409 `code_in_use`; the fault of a cell that could not be asked, which becomes a 500 with `Retry-After`
  */

@@ -6,11 +6,12 @@ import { change, changeIn, takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { answersCreated, answersList, answersNothing, answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
+import { accountMoves } from '#src/http/errors.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
 import { loadEvent, loadRow } from './access.ts';
-import { acceptWithToken, cellOfInvite, createInvite, withdrawInvite } from './change-invites.ts';
+import { acceptIn, cellOfInvite, createInvite, withdrawInvite } from './change-invites.ts';
 import {
   acceptInviteBody,
   createInviteBody,
@@ -91,13 +92,11 @@ export function inviteRouter(deps: Deps): Hono<Env> {
       const there = await cellOfInvite(deps, token);
       if (there !== deps) {
         // Before the event is shared: a request that cannot be sent to it would not find it.
-        await noteGuestCell(deps.db, caller.accountId, there.cell);
+        if (!(await noteGuestCell(deps.db, caller.accountId, there.cell))) throw accountMoves();
         await noteGuestKey(there.db, caller);
         changeIn(c, there);
       }
-      return change(c, async (tx) =>
-        ok(viewInvite(await acceptWithToken(tx, there, caller, token), there.clock.now())),
-      );
+      return change(c, async (tx) => ok(viewInvite(await acceptIn(tx, deps, there, caller, token), there.clock.now())));
     },
   );
   return router;

@@ -1,10 +1,11 @@
 import { and, asc, eq, getTableColumns, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
+import { type Executor, firstOf, isTrue, type Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { emailField, searchField } from '#src/http/fields.ts';
+import { arrivingCode } from './code-claims.ts';
 import { eventInvites } from './tables.ts';
 
 const INVITE_STATUSES = ['pending', 'accepted', 'expired'] as const;
@@ -118,6 +119,14 @@ export const findInvite = (executor: Executor, eventId: string, id: string): Pro
 
 export const findInviteByToken = (executor: Executor, tokenHash: Buffer): Promise<InviteRow | undefined> =>
   firstOf(executor.select().from(eventInvites).where(eq(eventInvites.tokenHash, tokenHash)));
+
+/** Whether an event arrives from another cell with the invite of a token. */
+export const isArrivingInvite = (executor: Executor, tokenHash: Buffer): Promise<boolean> =>
+  isTrue(
+    executor,
+    sql`SELECT EXISTS (SELECT 1 FROM event_invites i JOIN voting_events e ON e.id = i.voting_event_id
+      WHERE i.token_hash = ${tokenHash} AND starts_with(e.code_key, ${arrivingCode('')}))`,
+  );
 
 export const countInvites = (tx: Transaction, eventId: string): Promise<number> =>
   tx.$count(eventInvites, eq(eventInvites.votingEventId, eventId));

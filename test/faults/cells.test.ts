@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ACTING, listTables, SHARED, STAYING, tablesOfEvents } from '#src/cells/account-rows.ts';
-import { discardCopy, finishMoves } from '#src/cells/finish-move.ts';
-import { MoveRefused, moveAccount, type Stage, takeBack } from '#src/cells/move-account.ts';
+import { finishMoves, MoveRefused, takeBack } from '#src/cells/finish-move.ts';
+import { moveAccount, type Stage } from '#src/cells/move-account.ts';
 import { readConfig } from '#src/config.ts';
 import type { Deps } from '#src/deps.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
@@ -345,7 +345,7 @@ describe('an account that moves', () => {
     expect(await holdersOf(account)).toEqual(['b']);
     expect((await account.show('/voting-events')).map(({ id }: { id: string }) => id)).toEqual([event.id]);
     await account.votePoll(event, votesFor(event));
-    await expect(discardCopy(cellOf('main'), cellOf('b'), account.id)).rejects.toThrow('all that is left');
+    await expect(takeBack(cellOf('main'), cellOf('b'), account.id)).rejects.toThrow('not in cell main');
   });
 });
 

@@ -48,8 +48,8 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   cells: [
     {
       tables: [
-        ...['accounts', 'api_keys', 'ballot_keys', 'event_invites', 'guest_keys', 'jobs'],
-        ...['payment_attempts', 'payment_businesses', 'webhook_deliveries', 'webhook_endpoints'],
+        ...['accounts', 'api_keys', 'audit_entries', 'ballot_keys', 'event_invites', 'guest_keys', 'jobs'],
+        ...['payment_attempts', 'payment_businesses', 'roll_copies', 'webhook_deliveries', 'webhook_endpoints'],
         'webhook_holds',
       ],
       reason: 'a move takes the rows of an account out of every table, in one transaction',

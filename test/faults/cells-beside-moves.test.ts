@@ -1,0 +1,108 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
+import { showMovedAccounts } from '#src/cells/finish-move.ts';
+import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
+import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
+import { startTestService, type TestAnswer, untilTrue } from '#test/harness/test-service.ts';
+import { use, useDatabase } from '#test/harness/use.ts';
+
+// What requests get that run into a move (docs/scaling.md, "A move"): their answer, or a 500 with Retry-After; never what only looks final.
+
+const databaseB = await useDatabase();
+const service = await use(startTestService({ environment: { DATABASE_CELLS: `b=${databaseB.url}` } }));
+const { cellOf, move, read } = cellsOf(service);
+
+const isToBeRepeated = ({ status, headers }: TestAnswer): boolean =>
+  status === 500 && headers.get('Retry-After') !== null;
+
+test('a confirm that the switch overtakes is not acknowledged, and counts when it is repeated', async () => {
+  const owner = await service.account('enterprise', 'main');
+  const event = await owner.event();
+  const cast = { visitorId: visitor(), votes: votesFor(event) };
+  const { confirmationCode } = demand(await owner.page(event, 'ballot/cast', cast), 201);
+  const [reached, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isHeld = false;
+  const restore = interceptStatements((text, send) => {
+    if (isHeld || !text.includes('confirm_ballot')) return send();
+    isHeld = true;
+    reached.resolve();
+    return free.promise.then(send);
+  });
+  onTestFinished(restore);
+  const confirming = owner.page(event, 'ballot/confirm', { confirmationCode });
+  await reached.promise;
+  await move(owner, 'main', 'b', async (stage) => {
+    if (stage === 'copied') free.resolve();
+  });
+  const answer = await confirming;
+  expect([isToBeRepeated(answer), answer.status]).toEqual([true, 500]);
+  expect((await owner.page(event, 'ballot/confirm', { confirmationCode })).status).toBe(200);
+  expect((await owner.of(event).show('/stats')).ballots.confirmed).toBe(1);
+});
+
+test('requests of a guest wait for the move of the owner, in the cell of both', async () => {
+  const [owner, guest] = [await service.account('enterprise', 'main'), await service.account('enterprise', 'main')];
+  const event = await owner.event();
+  await shareEvent(service, owner, event, guest, 'editor');
+  const asked: Promise<TestAnswer>[] = [];
+  await move(owner, 'main', 'b', async (stage) => {
+    if (stage === 'copied')
+      asked.push(
+        guest.of(event).patch('', { description: 'Meanwhile' }),
+        guest.page(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event) }),
+      );
+    if (stage === 'switched') asked.push(guest.of(event).get(''));
+  });
+  for (const answer of await Promise.all(asked)) expect(answer.status < 300 || isToBeRepeated(answer)).toBe(true);
+});
+
+test('an event between two cells is not said to be unknown to who may see it, nor known to who may not', async () => {
+  const [owner, guest, stranger] = [
+    await service.account('enterprise', 'main'),
+    await service.account('enterprise', 'main'),
+    await service.account('enterprise', 'main'),
+  ];
+  const event = await owner.event({ log: { open: true } });
+  await shareEvent(service, owner, event, guest, 'editor');
+  await invite(service, owner, event, 'late@club.example', 'viewer');
+  const token = await inviteToken(service, 'late@club.example');
+  const free = Promise.withResolvers<void>();
+  const restore = interceptStatements((text, send) =>
+    text.includes('moved_accounts ORDER BY') ? free.promise.then(send) : send(),
+  );
+  onTestFinished(restore);
+  await expect(move(owner, 'main', 'b', cutAt('switched'))).rejects.toThrow(Killed);
+  const headers = { 'Idempotency-Key': 'once' };
+  const ask = (): Promise<TestAnswer[]> =>
+    Promise.all([
+      owner.get('/voting-events'),
+      guest.of(event).get(''),
+      guest.get(`/voting-events/${event.code}`),
+      guest.of(event).patch('', { description: 'Meanwhile' }, headers),
+      service.call('GET', `/public/voting-events/${event.id}`, undefined, { key: guest.vote }),
+      service.call('GET', `/public/voting-events/${event.code}/log/checkpoint`),
+      acceptInvite(service, stranger.read, token),
+    ]);
+  const before = await ask();
+  expect(before.map(isToBeRepeated)).toEqual(before.map(() => true));
+  expect((await stranger.of(event).get('')).status).toBe(404);
+  expect((await guest.get('/voting-events/evt_0')).status).toBe(404);
+  free.resolve();
+  await showMovedAccounts(cellOf('main'));
+  // The service may be at it by itself.
+  await untilTrue(async () => (await guest.of(event).get('')).status === 200);
+  expect((await ask()).map(({ status }) => status)).toEqual(before.map(() => 200));
+});
+
+test('a ballot of a copy that was cut off is not dropped before its payment is there', async () => {
+  const owner = await service.account('enterprise', 'main');
+  const event = await owner.event();
+  demand(await owner.page(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event) }), 201);
+  await expect(move(owner, 'main', 'b', cutAt('copied'))).rejects.toThrow(Killed);
+  const pending = 'SELECT 1 FROM pending_ballots WHERE voting_event_id = $1';
+  await read('b', 'UPDATE pending_ballots SET cast_at = 0 WHERE voting_event_id = $1', [event.id]);
+  await dropAllExpiredBallots(cellOf('b'));
+  expect(await read('b', pending, [event.id])).toHaveLength(1);
+});

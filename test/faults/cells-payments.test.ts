@@ -1,0 +1,65 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { cellsOf } from '#test/harness/cells.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
+import { decide, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
+import { eventually } from '#test/harness/test-service.ts';
+import { useDatabase } from '#test/harness/use.ts';
+
+// Payments beside a move of their account (docs/scaling.md, "A move"; completions 7.2, 7.3).
+
+const databaseB = await useDatabase();
+const { service, sandbox, poll } = await usePaidService({ environment: { DATABASE_CELLS: `b=${databaseB.url}` } });
+const { move, read } = cellsOf(service);
+
+test.each(PROVIDERS)(
+  'a payer whose %s is slow while the account moves is told to repeat, and then served',
+  async (provider) => {
+    const event = await poll(provider);
+    sandbox.faults.webhooks = 'lost';
+    const { attempt, url } = await event.begin();
+    await decide(url, 'pay');
+    // Longer than a move waits for requests under way.
+    sandbox.faults.latencyMs = 3_500;
+    const asked = Promise.withResolvers<void>();
+    onTestFinished(
+      interceptStatements((text, send) => {
+        if (text.includes('asking_until')) asked.resolve();
+        return send();
+      }),
+    );
+    const casting = event.cast(attempt);
+    await asked.promise;
+    await move(event.account, 'main', 'b');
+    const { status, headers } = await casting;
+    expect(status === 201 || (status === 500 && headers.get('Retry-After') !== null)).toBe(true);
+    sandbox.faults.latencyMs = 0;
+    const served = await eventually(async () => {
+      const again = await event.cast(attempt);
+      return again.status === 500 ? undefined : again;
+    });
+    expect(served.status).toBe(201);
+  },
+);
+
+test('a message of a provider is stored in the cell of its business, or not taken', async () => {
+  const event = await poll('provider_a');
+  const { url } = await event.begin();
+  const [reached, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isHeld = false;
+  // Its business was found, and is looked for again in the transaction that stores it.
+  const restore = interceptStatements((text, send) => {
+    if (isHeld || !/"payment_businesses".* for key share/is.test(text)) return send();
+    isHeld = true;
+    reached.resolve();
+    return free.promise.then(send);
+  });
+  onTestFinished(restore);
+  await decide(url, 'pay');
+  await reached.promise;
+  await move(event.account, 'main', 'b');
+  free.resolve();
+  const stored = 'SELECT 1 FROM provider_events WHERE payment_business_id = $1';
+  // The provider sends it again.
+  await eventually(async () => ((await read('b', stored, [event.businessId])).length > 0 ? true : undefined), 60_000);
+  expect(await read('main', stored, [event.businessId])).toEqual([]);
+});

@@ -1,0 +1,49 @@
+import { moveAccount, type Stage } from '#src/cells/move-account.ts';
+import type { Deps } from '#src/deps.ts';
+import type { TestAccount, TestService } from './test-service.ts';
+
+type Named = Pick<TestAccount, 'id'>;
+
+export class Killed extends Error {}
+
+/** Cuts a move off at a stage, as a command that is killed there. */
+export const cutAt = (cut: Stage, before: () => unknown = () => undefined) => {
+  return async (stage: Stage): Promise<void> => {
+    if (stage !== cut) return;
+    await before();
+    throw new Killed();
+  };
+};
+
+/** The cells of a service, and moves between them. */
+export function cellsOf({ deps }: Pick<TestService, 'deps'>) {
+  const cellOf = (name: string): Deps => {
+    const found = deps.cells.get(name);
+    if (found === undefined) throw new Error(`no cell ${name}`);
+    return found;
+  };
+  return {
+    cellOf,
+    move: (
+      account: Named,
+      from: string,
+      to: string,
+      onStage: (stage: Stage) => Promise<void> = async () => undefined,
+    ) => moveAccount(cellOf(from), cellOf(to), account.id, { say: () => undefined, onStage }),
+    read: async (name: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
+      (await cellOf(name).db.$client.query(text, values)).rows,
+    /** The cells in which an account or an event of it lives. */
+    async homesOf(account: Named): Promise<string[]> {
+      const found = await Promise.all(
+        [...deps.cells.values()].map(async ({ cell, db }) => {
+          const { rows } = await db.$client.query(
+            'SELECT 1 FROM voting_events WHERE account_id = $1 AND deleted_at IS NULL UNION ALL SELECT 1 FROM accounts WHERE id = $1',
+            [account.id],
+          );
+          return rows.length > 0 ? [cell] : [];
+        }),
+      );
+      return found.flat();
+    },
+  };
+}
