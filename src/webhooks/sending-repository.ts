@@ -104,6 +104,7 @@ const DUE = `
   CROSS JOIN LATERAL (
     SELECT w.* FROM webhook_deliveries w
     WHERE w.status = 'pending' AND w.endpoint_id = l.endpoint_id AND w.next_try_at <= (SELECT now_ms())
+      AND (w.person_id IS NULL OR EXISTS (SELECT 1 FROM voting_events v WHERE v.id = w.person_event_id AND v.deleted_at IS NULL))
     ORDER BY w.next_try_at LIMIT l.places) AS d`;
 
 export interface DueDelivery
@@ -138,11 +139,11 @@ const NOTE_DELIVERED = `
   ), arrived AS (
     UPDATE webhook_deliveries w SET status = 'delivered', tries = w.tries + 1,
       response_status = d.response_status, delivered_at = d.at + d.duration_ms
-    FROM done d WHERE w.endpoint_id = d.endpoint_id AND w.id = d.id RETURNING w.id
+    FROM done d WHERE w.endpoint_id = d.endpoint_id AND w.id = d.id RETURNING w.id, w.body = '' AS erased
   ), noted AS (
     INSERT INTO webhook_attempts (delivery_id, number, at, duration_ms, response_status, response_body)
     SELECT d.id, coalesce((SELECT max(a.number) FROM webhook_attempts a WHERE a.delivery_id = d.id), 0) + 1,
-      d.at, d.duration_ms, d.response_status, d.response_body
+      d.at, d.duration_ms, d.response_status, CASE WHEN NOT erased THEN d.response_body END
     FROM done d JOIN arrived USING (id)
   )
   UPDATE webhook_endpoints e SET consecutive_failures = 0, last_success_at = d.at
@@ -172,7 +173,7 @@ export async function noteFailedAttempt(
   await tx.execute(sql`
     INSERT INTO webhook_attempts (delivery_id, number, at, duration_ms, response_status, error, response_body)
     SELECT d.id, coalesce((SELECT max(a.number) FROM webhook_attempts a WHERE a.delivery_id = d.id), 0) + 1,
-      ${at}, ${durationMs}, ${responseStatus}, ${error}, ${responseBody}
+      ${at}, ${durationMs}, ${responseStatus}, ${error}, CASE WHEN d.body <> '' THEN ${responseBody} END
     FROM webhook_deliveries d WHERE d.endpoint_id = ${endpointId} AND d.id = ${deliveryId}`);
   const { status, tries } = webhookDeliveries;
   await tx
