@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createPlainServer } from 'node:net';
 import path from 'node:path';
 import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
@@ -162,6 +162,22 @@ describe('the guarded sender', () => {
     expect(await poster.post(receiver.url, {}, '{}')).toMatchObject({ status: null, error: 'timeout' });
     await poster.close();
     await receiver.stop();
+  });
+
+  test.each([
+    ['2xx with half of a body', 200, 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'],
+    ['2xx with broken chunks', 201, 'HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc'],
+    ['410 with half of a body', 410, 'HTTP/1.1 410 Gone\r\nContent-Length: 10\r\n\r\nabc'],
+  ])('takes the status of an answer whose body breaks off: %s', async (_what, status, answer) => {
+    const server = createPlainServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => socket.end(answer));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const poster = createPoster('private');
+    const { port } = server.address() as AddressInfo;
+    expect(await poster.post(`http://127.0.0.1:${port}/`, {}, '{}')).toMatchObject({ status, error: null });
+    await poster.close();
+    server.close();
   });
 
   test("speaks to nobody whose certificate is unknown, or is another name's", async () => {
