@@ -608,6 +608,8 @@ CREATE TABLE "webhook_deliveries" (
 	"message_id" text NOT NULL,
 	"event_type" text NOT NULL,
 	"body" text NOT NULL,
+	"person_event_id" text,
+	"person_id" text,
 	"status" text NOT NULL,
 	"tries" integer DEFAULT 0 NOT NULL,
 	"next_try_at" bigint NOT NULL,
@@ -715,6 +717,7 @@ CREATE INDEX "voting_events_rehearsed" ON "voting_events" USING btree ("id") WHE
 CREATE INDEX "voting_events_alarmed" ON "voting_events" USING btree ("id") WHERE alarm IS NOT NULL;
 CREATE INDEX "voting_events_to_open" ON "voting_events" USING btree ("starts_at") WHERE opened_at IS NULL AND starts_at IS NOT NULL;
 CREATE INDEX "webhook_deliveries_due" ON "webhook_deliveries" USING btree ("endpoint_id","next_try_at") WHERE status = 'pending';
+CREATE INDEX "webhook_deliveries_person" ON "webhook_deliveries" USING btree ("person_event_id","person_id") WHERE person_id IS NOT NULL;
 CREATE INDEX "webhook_endpoints_account" ON "webhook_endpoints" USING btree ("account_id","id");
 CREATE INDEX "webhook_endpoints_retired" ON "webhook_endpoints" USING btree ("retired_at") WHERE retired_at IS NOT NULL;
 
@@ -865,6 +868,7 @@ CREATE TABLE credit_entries (
 
 -- webhooks: which sender an endpoint's deliveries belong to for the moment. One sender at a time keeps what is under way for an endpoint
 -- below its limit however many processes there are, and needs no write for each delivery. A killed sender's hold ends within a minute.
+-- A failing endpoint rests: its row then has an empty holder, and no sender takes it before the end of the hold.
 CREATE TABLE webhook_holds (
   endpoint_id text PRIMARY KEY,
   holder text NOT NULL,

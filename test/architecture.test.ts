@@ -57,33 +57,33 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2067,
   'payment-providers': 2017,
-  database: 2317,
+  database: 2325,
   'embedded-postgres': 849,
-  http: 4213,
+  http: 4284,
   server: 1016,
   reference: 2766,
   jobs: 612,
   mail: 618,
-  accounts: 992,
-  webhooks: 2447,
-  'voting-events': 5294,
+  accounts: 1017,
+  webhooks: 2603,
+  'voting-events': 5335,
   'ballot-definition': 3872,
-  voters: 5562,
-  payments: 4064,
+  voters: 5563,
+  payments: 4084,
   credits: 710,
-  ballots: 3148,
-  'ballot-log': 4672,
+  ballots: 3153,
+  'ballot-log': 4691,
   'service-log': 699,
   tally: 2554,
-  results: 6327,
+  results: 6330,
   letters: 1010,
   console: 1142,
   demo: 435,
-  cells: 1020,
-  commands: 4315,
+  cells: 1194,
+  commands: 4312,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_319;
+const LINES_OF_ALL = 67_844;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

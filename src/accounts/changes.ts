@@ -103,6 +103,13 @@ interface ChangeFilter extends TimeWindow {
   readonly keyId?: string | undefined;
 }
 
+/** An event's changes that an account may see: only the owner sees its webhook endpoints (completions 2.5). */
+const visibleIn = (eventId: string, isOwner: boolean) =>
+  and(
+    eq(auditEntries.votingEventId, eventId),
+    isOwner ? undefined : sql`NOT starts_with(${auditEntries.action}, 'webhook_endpoint.')`,
+  );
+
 /** Names of the key and account behind a change: a guest's from another cell stand in a table of their own. */
 const BY = {
   keyName: sql<string | null>`coalesce(${apiKeys.name}, guest_keys.name)`,
@@ -127,14 +134,20 @@ const newestOf = (executor: Executor, inWindow: SQL | undefined) =>
     .as('newest');
 
 /** Changes of an event after a given change, oldest first. @param after ID of the given change; empty to begin with the first */
-export async function listChangesAfter(executor: Executor, eventId: string, after: string, limit: number) {
+export async function listChangesAfter(
+  executor: Executor,
+  eventId: string,
+  isOwner: boolean,
+  after: string,
+  limit: number,
+) {
   return executor
     .select(columnsOf(auditEntries))
     .from(auditEntries)
     .leftJoin(apiKeys, eq(apiKeys.id, auditEntries.keyId))
     .leftJoin(accounts, eq(accounts.id, apiKeys.accountId))
     .leftJoin(GUEST_KEYS, sql`guest_keys.id = ${auditEntries.keyId}`)
-    .where(and(eq(auditEntries.votingEventId, eventId), gt(auditEntries.id, after)))
+    .where(and(visibleIn(eventId, isOwner), gt(auditEntries.id, after)))
     .orderBy(asc(auditEntries.id))
     .limit(limit);
 }
@@ -145,9 +158,10 @@ export type RecordedChange = Awaited<ReturnType<typeof listChangesAfter>>[number
 export async function listChanges(
   executor: Executor,
   eventId: string,
+  isOwner: boolean,
   { search, action, resource, keyId, from, until }: ChangeFilter,
 ): Promise<Newest<RecordedChange>> {
-  const inWindow = and(eq(auditEntries.votingEventId, eventId), createdWithin(auditEntries, 'aud', { from, until }));
+  const inWindow = and(visibleIn(eventId, isOwner), createdWithin(auditEntries, 'aud', { from, until }));
   const newest = newestOf(executor, inWindow);
   const rows = await executor
     .select(columnsOf(newest))

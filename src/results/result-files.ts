@@ -19,7 +19,8 @@ function* eventRows(results: EventResults): Generator<Row> {
   const { stats, log, lot } = results;
   const figures = {
     ...(results.rehearsal === undefined ? {} : { rehearsal: results.rehearsal }),
-    ...pick(results, ['votingEventId', 'title', 'final', 'asOf']),
+    ...pick(results, ['votingEventId', 'title', 'final']),
+    asOf: new Date(results.asOf).toISOString(),
     ...pick(stats, ['ballots', 'totalVotes', 'abstentions', 'electorate', 'turnout']),
     ...pick(stats, ['identityChanges', 'rollChanges', 'lettersPrinted']),
     logSize: log.size,

@@ -145,7 +145,7 @@ export const loadRow = <Row>(
     return { ...organizer, row };
   });
 
-interface EventAccess {
+export interface EventAccess {
   readonly event: VotingEvent;
   /** `owner` for keys of the event's account, otherwise the role of the accepted invite. */
   readonly role: Role;

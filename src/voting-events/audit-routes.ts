@@ -12,7 +12,7 @@ import { idField, searchField } from '#src/http/fields.ts';
 import { operation } from '#src/http/operation.ts';
 import { costly } from '#src/http/send.ts';
 import { csvById } from '#src/platform/csv.ts';
-import { loadEvent } from './access.ts';
+import { type EventAccess, loadEvent } from './access.ts';
 
 const COLUMNS = [
   ...(['id', 'createdAt', 'action', 'resource'] as const),
@@ -25,10 +25,10 @@ const json = (fields: Record<string, unknown> | null): string | null => {
 };
 
 /** Every recorded change of an event as a table, oldest first; `before` and `after` are JSON texts. */
-const writeChangesCsv = (db: Database, eventId: string): AsyncGenerator<string> =>
+const writeChangesCsv = (db: Database, { event, role }: EventAccess): AsyncGenerator<string> =>
   csvById(
     [...COLUMNS, 'before', 'after'],
-    (after, limit) => listChangesAfter(db, eventId, after, limit),
+    (after, limit) => listChangesAfter(db, event.id, role === 'owner', after, limit),
     (row) => [...COLUMNS.map((column) => row[column]), json(row.before), json(row.after)],
   );
 
@@ -101,7 +101,7 @@ export function auditRouter(deps: Deps): Hono<Env> {
       summary: 'List what was changed in an event, by which key and when',
       scope: 'read',
       description:
-        'The newest 1,000 of what the filters find, newest last; `truncated` says that there are more, and `…/audit/csv` gives all of them. Values of more than 320 characters are given as their length and SHA-256.',
+        'The newest 1,000 of what the filters find, newest last; `truncated` says that there are more, and `…/audit/csv` gives all of them. Changes of webhook endpoints are shown to the owner alone. Values of more than 320 characters are given as their length and SHA-256.',
       answers: answersNewest(changeView, 'The changes, newest last.'),
       query: listChangesQuery,
     }),
@@ -109,7 +109,8 @@ export function auditRouter(deps: Deps): Hono<Env> {
     (c) =>
       costly(c, c.get('caller').accountId, async () => {
         const { since, ...query } = c.get('query');
-        const found = await listChanges(deps.reads, c.get('target').event.id, { ...query, from: query.from ?? since });
+        const { event: of, role } = c.get('target');
+        const found = await listChanges(deps.reads, of.id, role === 'owner', { ...query, from: query.from ?? since });
         return listNewest(found, found.rows.map(viewChange).reverse());
       }),
   );
@@ -120,10 +121,7 @@ export function auditRouter(deps: Deps): Hono<Env> {
       answers: answersText('text/csv', 'The changes, oldest first; `before` and `after` as JSON texts.'),
     }),
     event,
-    (c) =>
-      costly(c, c.get('caller').accountId, async () =>
-        csv(() => writeChangesCsv(deps.reads, c.get('target').event.id)),
-      ),
+    (c) => costly(c, c.get('caller').accountId, async () => csv(() => writeChangesCsv(deps.reads, c.get('target')))),
   );
   return router;
 }

@@ -9,6 +9,8 @@ DECLARE
 BEGIN
   PERFORM 1 FROM voting_events WHERE id = p_event AND deleted_at IS NOT NULL FOR UPDATE;
   IF NOT FOUND THEN RETURN 0; END IF;
+  removed := erase_messages(p_event, NULL, p_limit);
+  IF removed >= p_limit THEN RETURN removed; END IF;
   FOREACH rows_of IN ARRAY ARRAY['idempotency_keys', 'pending_ballots', 'waiting_participants', 'ballot_queue', 'ballot_blocks', 'voided_ballots', 'log_leaves',
     'log_configurations', 'log_tiles', 'log_checkpoints', 'participation', 'undisclosed_voters', 'notified_voters', 'notification_mails',
     'notifications', 'letter_parts', 'letter_runs', 'roll_imports', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'roll_sums', 'voters',

@@ -40,6 +40,9 @@ BEGIN
     RETURNING ballots
   )
   SELECT count(*), coalesce(sum(r.ballots), 0) INTO changed, confirmed FROM removed r;
+  changed := changed + erase_messages(p_event, ARRAY(
+    SELECT v.id FROM voters v WHERE v.voting_event_id = p_event AND v.before_rehearsal ? 'new'
+    UNION ALL SELECT c.id FROM candidates c WHERE c.voting_event_id = p_event AND c.rehearsal), p_limit - changed);
   FOR step IN SELECT s.* FROM (VALUES
     -- A rehearsal begins only before the opening, without ballots and credits: all rows of these tables belong to it.
     ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'), ('dropped_ballots', 'true'),

@@ -314,15 +314,21 @@ export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = 
   return pick(shown, namesOf(votingEventView.shape));
 }
 
-/** Most UTF-8 bytes of `missing` with titles in a message: a message has at most 64 KiB, and a description up to 20 kB of them. */
-const MAX_TOLD_MISSING_BYTES = 32_768;
+/** Most UTF-8 bytes of an event in a message: a message has at most 64 KiB with its own fields. */
+const MAX_TOLD_BYTES = 65_024;
 
-/** The event in a message: as `viewEvent`, but without the titles of a very long `missing`, which names positions by ID, too. */
+/**
+ * The event in a message: as `viewEvent`; where that is too long, without the titles in `missing`, which names positions by ID, too,
+ * and without the last parts of `missing`.
+ */
 export function tellEvent(event: VotingEvent, nowMs: number): VotingEventView {
   const shown = viewEvent(event, nowMs);
-  if (shown.missing === null || Buffer.byteLength(JSON.stringify(shown.missing)) <= MAX_TOLD_MISSING_BYTES)
-    return shown;
-  return { ...shown, missing: shown.missing.map((part) => ({ ...part, title: null })) };
+  const isTooLong = (view: VotingEventView): boolean => Buffer.byteLength(JSON.stringify(view)) > MAX_TOLD_BYTES;
+  if (shown.missing === null || !isTooLong(shown)) return shown;
+  const missing = shown.missing.map((part) => ({ ...part, title: null }));
+  const shorter = { ...shown, missing };
+  while (missing.length > 0 && isTooLong(shorter)) missing.pop();
+  return shorter;
 }
 
 /** Whether a vote key may read the results now (completions 5.6). */

@@ -5,8 +5,9 @@ import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
+import { SharedTurns } from '#src/platform/shared-turns.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { EndpointQueue, RoundRobin } from './endpoint-queue.ts';
+import { EndpointQueue, Places, RoundRobin } from './endpoint-queue.ts';
 import { noteFailure } from './failing-endpoint.ts';
 import type { Poster, PostOutcome } from './guarded-post.ts';
 import type { RecordDeps } from './record-event.ts';
@@ -27,7 +28,7 @@ const PER_PROCESS = 200;
 const PER_PROCESS_UNPROVEN = 150;
 /** Limit of deliveries under way plus outcomes not yet stored. */
 const MAX_RUNNING = 3 * PER_PROCESS;
-/** Most endpoints that one process holds. */
+/** Most endpoints that one process holds, beside one of each account that holds none. */
 const MAX_QUEUES = 1_000;
 /** Duration of a hold (the lease of an endpoint): longer than two exchanges, but expired within a minute after a sender's crash. */
 const HOLD_MS = 45 * SECOND_MS;
@@ -51,9 +52,12 @@ export class WebhookSender {
   readonly #running = new Set<Promise<void>>();
   /** Group commit: successes that arrive while one statement runs are stored together by the next. */
   readonly #notes: Batcher<DeliveredNote, undefined>;
+  /** Each failure is a transaction. An account's run one after the other, so that the connections of this sender stay free for the others. */
+  readonly #failures = new SharedTurns();
   readonly #roundRobin = new RoundRobin();
-  #underWay = 0;
-  #unproven = 0;
+  readonly #underWay = new Places(PER_PROCESS);
+  readonly #unproven = new Places(PER_PROCESS_UNPROVEN);
+  readonly #unfinished = new Places(MAX_RUNNING);
   #looksAgainAt = 0;
   #hurried = false;
   #timer: NodeJS.Timeout | undefined;
@@ -122,10 +126,15 @@ export class WebhookSender {
   async #look(): Promise<void> {
     // This process's clock, for its own schedule only: the statement compares holds by the database's clock.
     const nowMs = monotonicMs();
+    const isCrowded = this.#queues.size > MAX_QUEUES / 2;
+    const left = new Map<string, number>();
     for (const queue of this.#queues.values()) {
       queue.wake(nowMs);
       // The hold ended: nothing was due for a while, or another sender has taken the endpoint.
-      if (queue.heldUntil <= nowMs && !queue.isAtWork) this.#queues.delete(queue.endpointId);
+      const hasEnded = queue.heldUntil <= nowMs && !queue.isAtWork;
+      if (!hasEnded && !(isCrowded && queue.canLeave)) continue;
+      this.#queues.delete(queue.endpointId);
+      if (!hasEnded) left.set(queue.endpointId, queue.restMs(nowMs));
     }
     const queues = [...this.#queues.values()];
     const idsOf = (some: readonly EndpointQueue[]): string[] => some.map(({ endpointId }) => endpointId);
@@ -136,11 +145,13 @@ export class WebhookSender {
       held: idsOf(queues),
       renewed: idsOf(queues.filter((queue) => queue.isBusy && queue.heldUntil < nowMs + RENEW_BEFORE_MS)),
       read: idsOf(read),
-      limit: Math.max(MAX_QUEUES - queues.length, 0),
+      left,
+      limit: MAX_QUEUES - queues.length,
     });
     for (const queue of read) queue.check(versions.get(queue.endpointId));
-    for (const endpointId of taken) {
-      const queue = this.#queues.getOrInsertComputed(endpointId, () => new EndpointQueue(endpointId));
+    for (const { endpointId, accountId, failures } of taken) {
+      const create = () => new EndpointQueue(endpointId, accountId, failures);
+      const queue = this.#queues.getOrInsertComputed(endpointId, create);
       queue.heldUntil = nowMs + HOLD_MS;
     }
     for (const endpointId of due) {
@@ -162,11 +173,11 @@ export class WebhookSender {
 
   /** Begins deliveries, one queue after the other, until a limit is reached or nothing waits. */
   #send(): void {
-    while (!this.#stopping.signal.aborted && this.#underWay < PER_PROCESS && this.#running.size < MAX_RUNNING) {
-      const queue = this.#roundRobin.next(this.#unproven < PER_PROCESS_UNPROVEN);
+    while (!this.#stopping.signal.aborted) {
+      const queue = this.#roundRobin.next([this.#underWay, this.#unfinished], this.#unproven);
       if (queue === undefined) return;
       // The hold could end during the exchange: this queue waits until the hold is renewed.
-      if (queue.heldUntil < monotonicMs() + TIME_LIMITS.webhookExchangeMs) continue;
+      if (!queue.isReady || queue.heldUntil < monotonicMs() + TIME_LIMITS.webhookExchangeMs) continue;
       const delivery = queue.begin();
       if (delivery !== undefined) this.#run(queue, delivery);
       this.#roundRobin.add(queue);
@@ -174,16 +185,15 @@ export class WebhookSender {
   }
 
   #run(queue: EndpointQueue, delivery: DueDelivery): void {
-    this.#underWay += 1;
-    const unproven = queue.isUnproven;
-    if (unproven) this.#unproven += 1;
+    const { accountId } = queue;
+    const places = queue.isUnproven ? [this.#underWay, this.#unproven] : [this.#underWay];
+    for (const some of [...places, this.#unfinished]) some.take(accountId);
     const freePlace = (durationMs: number, arrived: boolean): void => {
-      this.#underWay -= 1;
-      if (unproven) this.#unproven -= 1;
+      for (const some of places) some.leave(accountId);
       queue.answer(delivery.id, durationMs, arrived, monotonicMs());
       this.#goOn(queue);
     };
-    const run = this.#deliver(delivery, freePlace)
+    const run = this.#deliver(delivery, accountId, freePlace)
       .catch(async (fault: unknown) => {
         this.#deps.log.error({ delivery: delivery.id, fault: summariseFault(fault) }, 'a webhook was not noted');
         // The outcome was not stored, so the delivery is sent again (at-least-once). The pause prevents a tight loop.
@@ -191,6 +201,7 @@ export class WebhookSender {
       })
       .finally(() => {
         this.#running.delete(run);
+        this.#unfinished.leave(accountId);
         queue.end(delivery.id);
         this.#goOn(queue);
       });
@@ -203,7 +214,11 @@ export class WebhookSender {
     if (queue.needsRefill) this.#wake();
   }
 
-  async #deliver(delivery: DueDelivery, freePlace: (durationMs: number, arrived: boolean) => void): Promise<void> {
+  async #deliver(
+    delivery: DueDelivery,
+    accountId: string,
+    freePlace: (durationMs: number, arrived: boolean) => void,
+  ): Promise<void> {
     const at = this.#deps.clock.now();
     let outcome: PostOutcome | undefined;
     try {
@@ -212,7 +227,7 @@ export class WebhookSender {
     } finally {
       freePlace(outcome?.durationMs ?? 0, outcome !== undefined && isDelivered(outcome));
     }
-    await this.#note(delivery, at, outcome);
+    await this.#note(delivery, accountId, at, outcome);
   }
 
   #sign({ endpointId, messageId, body, ...endpoint }: DueDelivery, atMs: number): Record<string, string> {
@@ -222,13 +237,14 @@ export class WebhookSender {
     return { ...signMessage(secrets, messageId, Math.floor(atMs / SECOND_MS), body) };
   }
 
-  async #note(delivery: DueDelivery, at: number, outcome: PostOutcome): Promise<void> {
+  async #note(delivery: DueDelivery, accountId: string, at: number, outcome: PostOutcome): Promise<void> {
     if (isDelivered(outcome)) {
       const { id: deliveryId, endpointId } = delivery;
       const { durationMs, status, body } = outcome;
       await this.#notes.submit({ deliveryId, endpointId, at, durationMs, responseStatus: status, responseBody: body });
     } else if (!this.#cut) {
-      await inTransaction(this.#deps.db, (tx) => noteFailure(tx, this.#deps, delivery, at, outcome));
+      const note = () => inTransaction(this.#deps.db, (tx) => noteFailure(tx, this.#deps, delivery, at, outcome));
+      await this.#failures.take(accountId, note);
     }
   }
 

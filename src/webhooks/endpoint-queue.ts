@@ -8,7 +8,7 @@ const FIRST_CONCURRENCY = 3;
 const SLOW_CONCURRENCY = 1;
 const SLOW_MS = 3_000;
 /** After this many failures in a row, an endpoint gets one message at a time, with a rest after each, until a delivery succeeds. */
-const FAILURES_TO_PROBE = 3;
+export const FAILURES_TO_PROBE = 3;
 /**
  * Length of the rest, by failures in a row. Each failure costs a commit (a thousand messages to dead receivers saturated the disk) and,
  * where the receiver's certificates are made for it, 0.4 s of the thread that sends.
@@ -25,6 +25,7 @@ const READ_AHEAD = 120;
 /** A sender's state of one endpoint that it holds. */
 export class EndpointQueue {
   readonly endpointId: string;
+  readonly accountId: string;
   /** When this sender's hold of the endpoint ends, by `monotonicMs`. */
   heldUntil = 0;
   /** Whether more deliveries may be due than were read. */
@@ -35,17 +36,26 @@ export class EndpointQueue {
   readonly unnoted = new Set<string>();
   /** IDs of deliveries that ended since the last query for due deliveries began: its result may still contain them. */
   readonly ended = new Set<string>();
-  #concurrency = FIRST_CONCURRENCY;
-  #failures = 0;
+  #concurrency: number;
+  #failures: number;
   /** When the rest ends, by `monotonicMs`; null while the endpoint does not rest. */
   #restsUntil: number | null = null;
 
-  constructor(endpointId: string) {
+  /** @param failures in a row before this sender took the endpoint */
+  constructor(endpointId: string, accountId: string, failures: number) {
     this.endpointId = endpointId;
+    this.accountId = accountId;
+    this.#failures = failures;
+    this.#concurrency = failures >= FAILURES_TO_PROBE ? SLOW_CONCURRENCY : FIRST_CONCURRENCY;
   }
 
   get isBusy(): boolean {
     return this.isAtWork || this.waiting.length > 0 || this.mayHaveMore;
+  }
+
+  /** Whether the endpoint has nothing to do until its next message or the end of its rest: it can leave its place to another. */
+  get canLeave(): boolean {
+    return !this.isAtWork && (!this.isBusy || this.#restsUntil !== null);
   }
 
   get isAtWork(): boolean {
@@ -109,6 +119,11 @@ export class EndpointQueue {
     if (this.#restsUntil !== null && nowMs >= this.#restsUntil) this.#restsUntil = null;
   }
 
+  /** How long the endpoint still rests, in ms. @param nowMs by `monotonicMs` */
+  restMs(nowMs: number): number {
+    return this.#restsUntil === null ? 0 : Math.ceil(this.#restsUntil - nowMs);
+  }
+
   /** Ends a delivery after its outcome was stored, or could not be stored. */
   end(id: string): void {
     this.unnoted.delete(id);
@@ -116,10 +131,71 @@ export class EndpointQueue {
   }
 }
 
+/**
+ * A number of places that accounts share. An account may take one only while it has fewer than are free: however many endpoints it
+ * has and however long they hang, others find places at once.
+ */
+export class Places {
+  #free: number;
+  readonly #taken = new Map<string, number>();
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  get isFull(): boolean {
+    return this.#free === 0;
+  }
+
+  allow(accountId: string): boolean {
+    return (this.#taken.get(accountId) ?? 0) < this.#free;
+  }
+
+  take(accountId: string): void {
+    this.#free -= 1;
+    this.#taken.set(accountId, (this.#taken.get(accountId) ?? 0) + 1);
+  }
+
+  leave(accountId: string): void {
+    this.#free += 1;
+    const left = (this.#taken.get(accountId) ?? 0) - 1;
+    if (left > 0) this.#taken.set(accountId, left);
+    else this.#taken.delete(accountId);
+  }
+}
+
+/** Queues of one kind. Accounts take turns, and within an account its queues do. */
+class AccountTurns {
+  readonly #accounts = new Map<string, Set<EndpointQueue>>();
+
+  add(queue: EndpointQueue): void {
+    this.#accounts.getOrInsertComputed(queue.accountId, () => new Set()).add(queue);
+  }
+
+  delete(queue: EndpointQueue): void {
+    const own = this.#accounts.get(queue.accountId);
+    own?.delete(queue);
+    if (own?.size === 0) this.#accounts.delete(queue.accountId);
+  }
+
+  next(places: readonly Places[]): EndpointQueue | undefined {
+    if (places.some(({ isFull }) => isFull)) return undefined;
+    for (const [accountId, own] of this.#accounts) {
+      const [queue] = own;
+      if (queue === undefined || !places.every((some) => some.allow(accountId))) continue;
+      this.delete(queue);
+      // To the end, behind the other accounts.
+      if (this.#accounts.delete(accountId)) this.#accounts.set(accountId, own);
+      return queue;
+    }
+    return undefined;
+  }
+}
+
 /** The queues that can begin a delivery, in the order of their turns. After its turn a queue goes to the end. */
 export class RoundRobin {
-  readonly #proven = new Set<EndpointQueue>();
-  readonly #unproven = new Set<EndpointQueue>();
+  readonly #proven = new AccountTurns();
+  readonly #unproven = new AccountTurns();
   #preferUnproven = false;
 
   /** Gives a queue a turn, if it is ready for one and has none yet. */
@@ -129,13 +205,16 @@ export class RoundRobin {
     (queue.isUnproven ? this.#proven : this.#unproven).delete(queue);
   }
 
-  /** Takes the next queue: in turns one that has shown that it answers and one that has not (`isUnproven`), so that neither kind starves the other. */
-  next(allowUnproven: boolean): EndpointQueue | undefined {
-    const unproven = allowUnproven && this.#unproven.size > 0 && (this.#preferUnproven || this.#proven.size === 0);
-    this.#preferUnproven = !unproven;
-    const queues = unproven ? this.#unproven : this.#proven;
-    const [queue] = queues;
-    if (queue !== undefined) queues.delete(queue);
-    return queue;
+  /**
+   * Takes the next queue whose account may take a place of each kind: in turns one that has shown that it answers and one that has
+   * not (`isUnproven`), so that neither kind starves the other.
+   * @param trials places that only queues which have not shown that they answer need
+   */
+  next(places: readonly Places[], trials: Places): EndpointQueue | undefined {
+    const unproven = () => this.#unproven.next([...places, trials]);
+    const first = this.#preferUnproven ? unproven() : undefined;
+    const proven = first === undefined ? this.#proven.next(places) : undefined;
+    this.#preferUnproven = proven !== undefined;
+    return first ?? proven ?? unproven();
   }
 }

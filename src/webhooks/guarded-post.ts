@@ -50,11 +50,16 @@ async function postMessage(
     const answer = await dispatcher.request({ origin, path, method: 'POST', headers, body, signal: late.signal });
     const chunks: Uint8Array[] = [];
     let bytes = 0;
-    for await (const chunk of answer.body) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      // Closes the connection, so that a long answer cannot fill the memory.
-      if (bytes >= MAX_READ_BYTES) break;
+    try {
+      for await (const chunk of answer.body) {
+        chunks.push(chunk);
+        bytes += chunk.length;
+        // Closes the connection, so that a long answer cannot fill the memory.
+        if (bytes >= MAX_READ_BYTES) break;
+      }
+    } catch (fault) {
+      // The status is the answer, even where the body breaks off. A body that comes too slowly is a timeout.
+      if (late.signal.aborted) throw fault;
     }
     const retryAfter = answer.headers['retry-after'];
     return {

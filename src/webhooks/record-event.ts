@@ -50,6 +50,8 @@ const hasSubscriber = (tx: Transaction, { accountId, votingEventId }: About, typ
 
 /** Facts per statement: 200 endpoints may have subscribed to each, and a statement has three seconds. */
 const PUBLISHED_TOGETHER = 250;
+/** Fewer where persons were deleted: each may stand in several messages to each endpoint. */
+const DELETED_TOGETHER = 50;
 
 /** The ID of the message of a job's run: the same for each attempt, so that receivers know a message that is sent again. */
 export function messageOfRun({ id }: JobRun): string {
@@ -58,7 +60,8 @@ export function messageOfRun({ id }: JobRun): string {
 }
 
 /**
- * Publishes facts of one type. Several facts are serialised only if an endpoint subscribed to the type.
+ * Publishes facts of one type. Several facts are serialised only if an endpoint subscribed to the type, or if persons were deleted:
+ * earlier messages about a deleted voter or candidate are erased with it.
  * @param message the ID of the message about the only fact (`messageOfRun`); a new one if left out
  */
 export async function publish(
@@ -70,9 +73,11 @@ export async function publish(
   message?: string,
 ): Promise<void> {
   if (facts.length === 0) return;
-  if (facts.length > 1 && !(await hasSubscriber(tx, about, type))) return;
-  for (let from = 0; from < facts.length; from += PUBLISHED_TOGETHER)
-    await tx.execute(queueMessages(deps, about, type, facts.slice(from, from + PUBLISHED_TOGETHER), message));
+  const erases = type === 'voter.deleted' || type === 'candidate.deleted';
+  if (facts.length > 1 && !erases && !(await hasSubscriber(tx, about, type))) return;
+  const together = erases ? DELETED_TOGETHER : PUBLISHED_TOGETHER;
+  for (let from = 0; from < facts.length; from += together)
+    await tx.execute(queueMessages(deps, about, type, facts.slice(from, from + together), message));
 }
 
 /** Every type of event that an endpoint may subscribe to, and what its `data` is (completions 8.1). */

@@ -1,5 +1,5 @@
-import { and, asc, desc, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm';
-import { z } from 'zod';
+import { and, asc, desc, eq, getTableColumns, gt, isNull, ne, sql } from 'drizzle-orm';
+import type { z } from 'zod';
 import { type Executor, firstOf, isTrue, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
@@ -170,25 +170,21 @@ const at = (endpointId: string, id: string) =>
 export const findDelivery = (executor: Executor, endpointId: string, id: string) =>
   firstOf(executor.select().from(webhookDeliveries).where(at(endpointId, id)));
 
-/** Makes a delivery due now with its full number of attempts; the message keeps its ID. */
+/** Makes a delivery due now with its full number of attempts, unless its text was erased meanwhile; the message keeps its ID. */
 export async function sendAgain(tx: Transaction, endpointId: string, id: string): Promise<void> {
   await tx
     .update(webhookDeliveries)
     .set({ status: 'pending', tries: 0, nextTryAt: sql`${nowMs}` })
-    .where(at(endpointId, id));
+    .where(and(at(endpointId, id), ne(webhookDeliveries.body, '')));
 }
 
-const personMessage = z.object({ votingEventId: z.string(), data: z.object({ id: z.string() }) });
-
-/** Whether a message describes a voter or candidate who is deleted by now, by themselves or with their event. */
-export async function isOfDeletedPerson(executor: Executor, { eventType, body }: WebhookDelivery): Promise<boolean> {
-  const [kind, fact] = eventType.split('.');
-  if ((kind !== 'voter' && kind !== 'candidate') || fact === 'deleted') return false;
-  const { votingEventId, data } = personMessage.parse(JSON.parse(body));
-  const living =
-    kind === 'voter'
-      ? sql`SELECT FROM voters WHERE voting_event_id = ${votingEventId} AND id = ${data.id} AND deleted_at IS NULL AND erased_at IS NULL`
-      : sql`SELECT FROM candidates WHERE voting_event_id = ${votingEventId} AND id = ${data.id} AND deleted_at IS NULL`;
-  const event = sql`SELECT FROM voting_events e WHERE e.id = ${votingEventId} AND e.deleted_at IS NULL`;
-  return isTrue(executor, sql`SELECT NOT (EXISTS (${living}) AND EXISTS (${event}))`);
+/** Whether a message describes a voter or candidate who is deleted by now. A job erases the messages of a deleted event. */
+export async function isOfDeletedPerson(
+  executor: Executor,
+  { body, personId, personEventId }: WebhookDelivery,
+): Promise<boolean> {
+  if (body === '') return true;
+  if (personId === null) return false;
+  const event = sql`SELECT FROM voting_events e WHERE e.id = ${personEventId} AND e.deleted_at IS NULL`;
+  return isTrue(executor, sql`SELECT NOT EXISTS (${event})`);
 }

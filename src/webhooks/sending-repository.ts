@@ -2,9 +2,14 @@ import { and, eq, lt, sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { type Database, type Executor, runNamed, type Transaction } from '#src/database/client.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
+import { FAILURES_TO_PROBE } from './endpoint-queue.ts';
 import { webhookDeliveries, webhookEndpoints } from './tables.ts';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from './webhook-endpoint.ts';
 
+/** Most accounts that hold an endpoint although a sender has no room left. */
+const MOST_FIRST = 1_000;
+
+// `free` numbers what each account holds or could hold, failing endpoints last: one of each account comes before the second of any.
 // `waiting` reads each endpoint's first delivery from the index. `(SELECT now_ms())` is evaluated once and can bound an index scan.
 const HOLD_DUE = `
   WITH RECURSIVE waiting AS (
@@ -15,11 +20,19 @@ const HOLD_DUE = `
       ORDER BY d.endpoint_id, d.next_try_at LIMIT 1) AS n
   ), due AS (
     SELECT endpoint_id, next_try_at FROM waiting WHERE next_try_at <= (SELECT now_ms())
-  ), wanted AS (
-    SELECT due.endpoint_id FROM due JOIN webhook_endpoints e ON e.id = due.endpoint_id AND e.status = 'active'
-    WHERE due.endpoint_id <> ALL ($2::text[]) AND NOT EXISTS (
+  ), free AS (
+    SELECT due.*, coalesce(o.held, 0) + row_number() OVER (
+      PARTITION BY e.account_id ORDER BY e.consecutive_failures >= ${FAILURES_TO_PROBE}, due.next_try_at) AS turn
+    FROM due JOIN webhook_endpoints e ON e.id = due.endpoint_id AND e.status = 'active'
+    LEFT JOIN (SELECT account_id, count(*) AS held FROM webhook_endpoints WHERE id = ANY ($2::text[]) GROUP BY account_id) AS o USING (account_id)
+    WHERE due.endpoint_id <> ALL ($2::text[] || $7::text[]) AND NOT EXISTS (
       SELECT 1 FROM webhook_holds h WHERE h.endpoint_id = due.endpoint_id AND h.holder <> $1 AND h.held_until > (SELECT now_ms()))
-    ORDER BY due.next_try_at LIMIT $4
+  ), wanted AS (
+    SELECT endpoint_id FROM (SELECT *, row_number() OVER (ORDER BY turn, next_try_at) AS place FROM free) AS f
+    WHERE place <= $4::integer OR (turn = 1 AND place <= $4::integer + ${MOST_FIRST})
+  ), rested AS (
+    UPDATE webhook_holds h SET holder = '', held_until = now_ms() + l.rest_ms
+    FROM unnest($7::text[], $8::bigint[]) AS l (endpoint_id, rest_ms) WHERE h.endpoint_id = l.endpoint_id AND h.holder = $1
   ), held AS (
     INSERT INTO webhook_holds AS h (endpoint_id, holder, held_until)
     SELECT endpoint_id, $1, now_ms() + $5::bigint FROM (SELECT endpoint_id FROM wanted UNION SELECT unnest($3::text[])) AS w (endpoint_id)
@@ -28,10 +41,11 @@ const HOLD_DUE = `
     WHERE h.holder = excluded.holder OR h.held_until <= now_ms()
     RETURNING endpoint_id
   )
-  SELECT endpoint_id, 'held' AS what, NULL::bigint AS version FROM held
-  UNION ALL SELECT endpoint_id, 'due', NULL FROM due WHERE endpoint_id = ANY ($2::text[])
-  UNION ALL SELECT id, 'active', updated_at FROM webhook_endpoints WHERE id = ANY ($6::text[]) AND status = 'active'
-  UNION ALL (SELECT '', 'any', NULL FROM webhook_endpoints LIMIT 1)`;
+  SELECT endpoint_id, 'held' AS what, e.account_id, e.consecutive_failures AS failures, NULL::bigint AS version
+  FROM held JOIN webhook_endpoints e ON e.id = held.endpoint_id
+  UNION ALL SELECT endpoint_id, 'due', NULL, NULL, NULL FROM due WHERE endpoint_id = ANY ($2::text[])
+  UNION ALL SELECT id, 'active', NULL, NULL, updated_at FROM webhook_endpoints WHERE id = ANY ($6::text[]) AND status = 'active'
+  UNION ALL (SELECT '', 'any', NULL, NULL, NULL FROM webhook_endpoints LIMIT 1)`;
 
 interface HoldRequest {
   readonly holder: string;
@@ -42,31 +56,37 @@ interface HoldRequest {
   readonly renewed: readonly string[];
   /** Held endpoints with deliveries that were read and not yet sent. */
   readonly read: readonly string[];
-  /** How many more endpoints the sender can hold. */
+  /** Endpoints that this sender lets go, and for how many ms each is to rest. */
+  readonly left: ReadonlyMap<string, number>;
+  /** How many more endpoints the sender can hold; negative if it holds too many. */
   readonly limit: number;
 }
 
 interface HoldRow {
   readonly endpoint_id: string;
   readonly what: 'held' | 'due' | 'active' | 'any';
+  readonly account_id: string | null;
+  readonly failures: number | null;
   readonly version: string | null;
 }
 
-/** Takes holds on endpoints with due deliveries that no other sender holds, the longest waiting first, and renews `renewed`. */
+/** Takes holds on endpoints with due deliveries that no other sender holds, one account after the other, renews `renewed`, and lets `left` go. */
 export async function holdDueEndpoints(pool: Pool, request: HoldRequest) {
-  const { holder, held, renewed, read, limit, holdMs } = request;
-  const values = [holder, held, renewed, limit, holdMs, read];
+  const { holder, held, renewed, read, left, limit, holdMs } = request;
+  const values = [holder, held, renewed, limit, holdMs, read, [...left.keys()], [...left.values()]];
   const rows = await runNamed<HoldRow>(pool, 'hold_due_endpoints', HOLD_DUE, values);
-  const named = (wanted: HoldRow['what']) =>
-    rows.filter(({ what }) => what === wanted).map(({ endpoint_id }) => endpoint_id);
-  const active = rows.filter(({ what }) => what === 'active');
+  const named = (wanted: HoldRow['what']) => rows.filter(({ what }) => what === wanted);
   return {
     /** Endpoints whose hold this sender took or renewed. */
-    taken: named('held'),
+    taken: named('held').map(({ endpoint_id, account_id, failures }) => ({
+      endpointId: endpoint_id,
+      accountId: account_id ?? '',
+      failures: failures ?? 0,
+    })),
     /** Endpoints of `held` with due deliveries. */
-    due: named('due'),
+    due: named('due').map(({ endpoint_id }) => endpoint_id),
     /** Current version of each active endpoint in `read`, by its ID. */
-    versions: new Map(active.map(({ endpoint_id, version }) => [endpoint_id, Number(version)])),
+    versions: new Map(named('active').map(({ endpoint_id, version }) => [endpoint_id, Number(version)])),
     hasEndpoints: named('any').length > 0,
   };
 }
@@ -84,6 +104,7 @@ const DUE = `
   CROSS JOIN LATERAL (
     SELECT w.* FROM webhook_deliveries w
     WHERE w.status = 'pending' AND w.endpoint_id = l.endpoint_id AND w.next_try_at <= (SELECT now_ms())
+      AND (w.person_id IS NULL OR EXISTS (SELECT 1 FROM voting_events v WHERE v.id = w.person_event_id AND v.deleted_at IS NULL))
     ORDER BY w.next_try_at LIMIT l.places) AS d`;
 
 export interface DueDelivery
@@ -118,11 +139,11 @@ const NOTE_DELIVERED = `
   ), arrived AS (
     UPDATE webhook_deliveries w SET status = 'delivered', tries = w.tries + 1,
       response_status = d.response_status, delivered_at = d.at + d.duration_ms
-    FROM done d WHERE w.endpoint_id = d.endpoint_id AND w.id = d.id RETURNING w.id
+    FROM done d WHERE w.endpoint_id = d.endpoint_id AND w.id = d.id RETURNING w.id, w.body = '' AS erased
   ), noted AS (
     INSERT INTO webhook_attempts (delivery_id, number, at, duration_ms, response_status, response_body)
     SELECT d.id, coalesce((SELECT max(a.number) FROM webhook_attempts a WHERE a.delivery_id = d.id), 0) + 1,
-      d.at, d.duration_ms, d.response_status, d.response_body
+      d.at, d.duration_ms, d.response_status, CASE WHEN NOT erased THEN d.response_body END
     FROM done d JOIN arrived USING (id)
   )
   UPDATE webhook_endpoints e SET consecutive_failures = 0, last_success_at = d.at
@@ -152,7 +173,7 @@ export async function noteFailedAttempt(
   await tx.execute(sql`
     INSERT INTO webhook_attempts (delivery_id, number, at, duration_ms, response_status, error, response_body)
     SELECT d.id, coalesce((SELECT max(a.number) FROM webhook_attempts a WHERE a.delivery_id = d.id), 0) + 1,
-      ${at}, ${durationMs}, ${responseStatus}, ${error}, ${responseBody}
+      ${at}, ${durationMs}, ${responseStatus}, ${error}, CASE WHEN d.body <> '' THEN ${responseBody} END
     FROM webhook_deliveries d WHERE d.endpoint_id = ${endpointId} AND d.id = ${deliveryId}`);
   const { status, tries } = webhookDeliveries;
   await tx

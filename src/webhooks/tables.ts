@@ -48,8 +48,11 @@ export const webhookDeliveries = pgTable(
     endpointId: text('endpoint_id').notNull(),
     messageId: text('message_id').notNull(),
     eventType: text('event_type').notNull(),
-    /** The exact text that is signed and sent. */
+    /** The exact text that is signed and sent; empty after the voter or candidate whom it described was deleted. */
     body: text().notNull(),
+    /** The event of the voter or candidate whom the body describes; null, as `personId`, where it describes no living person. */
+    personEventId: text('person_event_id'),
+    personId: text('person_id'),
     status: text().$type<DeliveryStatus>().notNull(),
     /** Attempts since the delivery's creation, or since the last request to send it again. */
     tries: integer().notNull().default(0),
@@ -62,6 +65,7 @@ export const webhookDeliveries = pgTable(
     // IDs sort by creation time, so that this key also serves lists of the newest and the deletion of the oldest.
     primaryKey({ columns: [table.endpointId, table.id] }),
     index('webhook_deliveries_due').on(table.endpointId, table.nextTryAt).where(sql`status = 'pending'`),
+    index('webhook_deliveries_person').on(table.personEventId, table.personId).where(sql`person_id IS NOT NULL`),
   ],
 );
 

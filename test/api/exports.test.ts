@@ -257,6 +257,8 @@ describe('the table of results', () => {
     expect(new Set(rows.map((row) => row.length))).toEqual(new Set([head.length]));
     expect(rows.flat().filter((cell) => /^[=+\-@\t\r]/.test(cell))).toEqual([]);
     const of = (row: string[], column: string) => row[head.indexOf(column)];
+    const asOf = rows.find((row) => of(row, 'item') === 'asOf') ?? [];
+    expect(of(asOf, 'value')).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     const candidates = rows.filter((row) => of(row, 'record') === 'candidate');
     expect(
       candidates.map((row) => [of(row, 'candidate'), of(row, 'votes'), of(row, 'weight'), of(row, 'value')]),

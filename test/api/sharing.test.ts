@@ -252,6 +252,21 @@ describe('the audit trail', () => {
     expect((await as(owner).get('/audit?since=yesterday')).status).toBe(400);
   });
 
+  test('names the webhook endpoints of the event to its owner alone', async () => {
+    await fresh();
+    await shareEvent(service, owner, event, guest, 'editor');
+    const endpoint = { url: 'https://hooks.example.com/a', eventTypes: ['payment.succeeded'] };
+    const { id } = await owner.make('/webhook-endpoints', { ...endpoint, votingEventCode: event.code });
+    const seen = async (account: TestAccount): Promise<boolean[]> => {
+      const answers = [await as(account).get(`/audit?resource=${id}`), await as(account).get('/audit/csv')];
+      return answers.map(({ body }) => JSON.stringify(body).includes(id));
+    };
+    expect([await seen(owner), await seen(guest)]).toEqual([
+      [true, true],
+      [false, false],
+    ]);
+  });
+
   test('names those who registered, with the key that brought them', async () => {
     await fresh({ type: 'election' });
     await as(owner).patch('', { voter: { selfRegistration: true }, candidate: { selfRegistration: true } });

@@ -280,6 +280,43 @@ describe('a message', () => {
     expect(await again('candidate.created', candidates[1].id)).toBe(404);
   });
 
+  test('ends, and loses the person whom it describes, when the voter or candidate is deleted', async () => {
+    const types = ['voter.created', 'candidate.created'];
+    const echo = (response: ServerResponse): unknown => response.writeHead(500).end('of erased.example');
+    const { account, id, path } = await listen(['results.published'], echo);
+    const event = await account.event({ type: 'election' });
+    demand(await account.patch(path, { eventTypes: types }), 200);
+    const own = account.of(event);
+    const person = (name: string) => ({ name, email: `${name}@erased.example` });
+    const positionIds = [event.positions[0]?.id];
+    const candidate = await own.make('/candidates', { ...person('Stands'), positionIds });
+    await own.make('/candidates', { ...person('Stays'), positionIds });
+    const voters = await own.make('/voters/batch', { voters: ['a', 'b', 'c'].map(person) });
+    const failed = async () =>
+      (await deliveries(account, id)).filter((one: { attempts: unknown[] }) => one.attempts.length > 0).length === 5;
+    await untilTrue(failed);
+    const version = () => service.query('SELECT updated_at FROM webhook_endpoints WHERE id = $1', [id]);
+    const [before] = await version();
+    demand(await own.delete(`/candidates/${candidate.id}`), 202);
+    await finishEvent(service, event.id);
+    demand(await own.delete(`/voters/${voters[0].id}`), 202);
+    demand(await own.post('/voters/bulk', { action: 'delete', voterIds: [voters[1].id, voters[2].id] }), 200);
+    const left = () =>
+      service.query(
+        `SELECT d.status, d.body ~ 'erased' AS named, bool_or(a.response_body IS NOT NULL) AS answered
+         FROM webhook_deliveries d LEFT JOIN webhook_attempts a ON a.delivery_id = d.id
+         WHERE d.endpoint_id = $1 AND d.event_type LIKE '%.created' GROUP BY d.id, 1, 2 ORDER BY 2, 1`,
+        [id],
+      );
+    const ended = { status: 'skipped', named: false, answered: false };
+    expect(await left()).toEqual([...[ended, ended, ended, ended], { status: 'pending', named: true, answered: true }]);
+    // A sender forgets what it has read before.
+    expect((await version())[0].updated_at).not.toEqual(before.updated_at);
+    demand(await own.delete('?force=true'), 204);
+    await untilTrue(async () => (await left()).every(({ status }) => status === 'skipped'));
+    expect((await left()).filter(({ named }) => named)).toEqual([]);
+  });
+
   test('can be asked for as a test', async () => {
     const { account, receiver, path } = await listen(['voter.created']);
     const answer = await account.post(`${path}/test`);

@@ -7,7 +7,8 @@ import { DAY_MS } from '#src/platform/clock.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { publish } from '#src/webhooks/record-event.ts';
-import { forgetDeliveries } from '#src/webhooks/sending-repository.ts';
+import { forgetDeliveries, holdDueEndpoints } from '#src/webhooks/sending-repository.ts';
+import { sealSecret } from '#src/webhooks/signature.ts';
 import { ThreadPoster } from '#src/webhooks/thread-poster.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { eventually, startTestService, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
@@ -90,6 +91,52 @@ test('a sender that stops lets go of what it held, and what it broke off says no
   const { rows } = await database.query(`
     SELECT d.status, d.tries, e.consecutive_failures FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id`);
   expect(rows).toEqual([{ status: 'pending', tries: 0, consecutive_failures: 0 }]);
+  await quiet.stop();
+});
+
+test('a sender holds an endpoint of each account before the second of any, failing endpoints last, and others none that rest', async () => {
+  const quiet = await startTestService({ worker: false });
+  const [many, few] = [await quiet.account(), await quiet.account()];
+  const add = async (account: TestAccount): Promise<string> => {
+    const body = { url: 'https://hooks.example.com/', eventTypes: [TYPE] };
+    return (await quiet.call('POST', '/webhook-endpoints', body, { key: account.write })).body.data.id;
+  };
+  const [failing = '', well = '', last = ''] = [await add(many), await add(many), await add(few)];
+  await quiet.query('UPDATE webhook_endpoints SET consecutive_failures = 3 WHERE id = $1', [failing]);
+  await tell(many, 1, quiet);
+  await tell(few, 1, quiet);
+  const look = async (holder: string, limit: number, held: string[], left: [string, number][] = []) => {
+    const request = { holder, holdMs: 45_000, held, renewed: [], read: [], left: new Map(left), limit };
+    const { taken } = await holdDueEndpoints(quiet.deps.db.$client, request);
+    return taken.map(({ endpointId }) => endpointId).toSorted();
+  };
+  // Without room: one endpoint of each account that holds none.
+  expect(await look('a', 0, [])).toEqual([well, last].toSorted());
+  expect(await look('a', 0, [well, last])).toEqual([]);
+  expect(await look('b', 0, [])).toEqual([failing]);
+  expect(await look('a', 9, [well], [[last, 60_000]])).toEqual([]);
+  expect([await look('a', 9, [well]), await look('b', 9, [failing])]).toEqual([[], []]);
+  await look('a', 9, [], [[well, 0]]);
+  expect(await look('b', 9, [failing])).toEqual([well]);
+  await quiet.stop();
+});
+
+test('past half of its places a sender lets go of endpoints whose messages have arrived', async () => {
+  const quiet = await startTestService();
+  const account = await quiet.account();
+  const receiver = await receive();
+  const ids = upTo(600).map((number) => `whe_${number}`);
+  await quiet.query(
+    `INSERT INTO webhook_endpoints (id, account_id, url, event_types, status, last_success_at, secret, secret_hint, created_at, updated_at)
+     SELECT f.id, $1, $2, ARRAY[$3], 'active', now_ms(), f.secret, '', 0, 0 FROM unnest($4::text[], $5::text[]) AS f (id, secret)`,
+    [account.id, receiver.url, TYPE, ids, ids.map((id) => sealSecret(quiet.deps.secrets, id, 'whsec_AAAA'))],
+  );
+  await tell(account, 1, quiet);
+  await untilTrue(() => receiver.received.length === 600, 30_000);
+  await untilTrue(async () => {
+    const rows = await quiet.query("SELECT count(*)::int AS held FROM webhook_holds WHERE holder <> ''");
+    return rows[0].held <= 500;
+  });
   await quiet.stop();
 });
 

@@ -132,8 +132,5 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
     },
     { tables: ['undisclosed_voters', 'voters'], reason: 'the same, and what a listed event says of its disclosure' },
   ],
-  webhooks: [
-    { tables: ['accounts'], reason: 'the contact address of the owner of a failing endpoint' },
-    { tables: ['candidates', 'voters'], reason: 'a message about somebody who is deleted by now is not sent again' },
-  ],
+  webhooks: [{ tables: ['accounts'], reason: 'the contact address of the owner of a failing endpoint' }],
 };

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createPlainServer } from 'node:net';
 import path from 'node:path';
 import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
-import { EndpointQueue, RoundRobin } from '#src/webhooks/endpoint-queue.ts';
+import { EndpointQueue, Places, RoundRobin } from '#src/webhooks/endpoint-queue.ts';
 import { MAX_TRIES, pauseAfter } from '#src/webhooks/failing-endpoint.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { endpointUrlFault } from '#src/webhooks/receiver-url.ts';
@@ -164,6 +164,22 @@ describe('the guarded sender', () => {
     await receiver.stop();
   });
 
+  test.each([
+    ['2xx with half of a body', 200, 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'],
+    ['2xx with broken chunks', 201, 'HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc'],
+    ['410 with half of a body', 410, 'HTTP/1.1 410 Gone\r\nContent-Length: 10\r\n\r\nabc'],
+  ])('takes the status of an answer whose body breaks off: %s', async (_what, status, answer) => {
+    const server = createPlainServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => socket.end(answer));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const poster = createPoster('private');
+    const { port } = server.address() as AddressInfo;
+    expect(await poster.post(`http://127.0.0.1:${port}/`, {}, '{}')).toMatchObject({ status, error: null });
+    await poster.close();
+    server.close();
+  });
+
   test("speaks to nobody whose certificate is unknown, or is another name's", async () => {
     const own = await startSecureReceiver('localhost');
     const foreign = await startSecureReceiver('hooks.example.com');
@@ -267,8 +283,8 @@ const due = (endpointId: string, count: number, endpointVersion = 1): DueDeliver
     endpointVersion,
   }));
 
-function filled(endpointId: string): EndpointQueue {
-  const queue = new EndpointQueue(endpointId);
+function filled(endpointId: string, accountId = endpointId, failures = 0): EndpointQueue {
+  const queue = new EndpointQueue(endpointId, accountId, failures);
   queue.fill(due(endpointId, 200), 200);
   return queue;
 }
@@ -373,9 +389,76 @@ test('what was read under another version of its endpoint is forgotten, and aske
   expect([queue.isReady, queue.needsRefill]).toEqual([false, true]);
 });
 
+const idle = (): EndpointQueue => {
+  const queue = filled('whe_1');
+  queue.fill([], 3);
+  return queue;
+};
+const resting = (): EndpointQueue => {
+  const queue = filled('whe_1', 'acc_1', 29);
+  finish(queue, beginAll(queue), 20, false);
+  return queue;
+};
+
+test('an endpoint that failed before its sender took it gets one message at a time, and rests as long as before', () => {
+  const queue = filled('whe_1', 'acc_1', 29);
+  const begun = beginAll(queue);
+  expect(begun).toHaveLength(1);
+  finish(queue, begun, 20, false);
+  expect(queue.restMs(0)).toBe(30_000);
+});
+
+test('an endpoint can leave its place while nothing is due or it rests, and not while a message is under way or can begin', () => {
+  const atWork = filled('whe_1');
+  beginAll(atWork);
+  expect([idle(), resting()].map(({ canLeave }) => canLeave)).toEqual([true, true]);
+  expect([filled('whe_1'), atWork].map(({ canLeave }) => canLeave)).toEqual([false, false]);
+});
+
+/** The accounts whose queues begin a delivery, in their order, until a place is missing. @param most deliveries in all */
+function beginInTurn(queues: readonly EndpointQueue[], places: Places, trials: Places, most: number): string[] {
+  const roundRobin = new RoundRobin();
+  const begun: string[] = [];
+  while (begun.length < most) {
+    for (const queue of queues) roundRobin.add(queue);
+    const queue = roundRobin.next([places], trials);
+    if (queue === undefined) break;
+    queue.begin();
+    for (const some of queue.isUnproven ? [places, trials] : [places]) some.take(queue.accountId);
+    begun.push(queue.accountId);
+  }
+  return begun;
+}
+
+test.each([
+  ['have not shown that they answer', 150, (queue: EndpointQueue) => queue],
+  [
+    'answered quickly before',
+    200,
+    (queue: EndpointQueue) => {
+      for (let round = 0; round < 3; round += 1) finish(queue, beginAll(queue), 20);
+      return queue;
+    },
+  ],
+])('an account whose receivers hang and %s leaves as many places to others as it takes', (_which, count, prepare) => {
+  const [places, trials] = [new Places(200), new Places(150)];
+  const hanging = Array.from({ length: 200 }, (_, index) => prepare(filled(`whe_${index}`, 'hanging')));
+  expect(beginInTurn(hanging, places, trials, 1_000)).toHaveLength(count / 2);
+  const others = ['one', 'two', 'three'].map((account) => filled(account));
+  expect(beginInTurn([...hanging, ...others], places, trials, 9)).toEqual([
+    ...['one', 'two', 'three', 'one', 'two', 'three', 'one', 'two', 'three'],
+  ]);
+});
+
+test('accounts take turns, however many endpoints one of them has', () => {
+  const many = Array.from({ length: 50 }, (_, index) => filled(`whe_${index}`, 'many'));
+  const begun = beginInTurn([...many, filled('one'), filled('two')], new Places(200), new Places(150), 9);
+  expect(begun).toEqual(['many', 'one', 'two', 'many', 'one', 'two', 'many', 'one', 'two']);
+});
+
 test('queues take turns, and those that are known to be quick alternate with those that are not', () => {
   const roundRobin = new RoundRobin();
-  const [quick, quicker, first, second] = ['q1', 'q2', 'd1', 'd2'].map(filled) as [
+  const [quick, quicker, first, second] = ['q1', 'q2', 'd1', 'd2'].map((id) => filled(id)) as [
     EndpointQueue,
     EndpointQueue,
     EndpointQueue,
@@ -384,12 +467,12 @@ test('queues take turns, and those that are known to be quick alternate with tho
   for (const queue of [quick, quicker]) finish(queue, beginAll(queue), 20);
   for (const queue of [quick, quicker, first, second]) roundRobin.add(queue);
   const order = Array.from({ length: 8 }, () => {
-    const queue = roundRobin.next(true);
+    const queue = roundRobin.next([], new Places(1));
     if (queue !== undefined) roundRobin.add(queue);
     return queue?.endpointId;
   });
   expect(order).toEqual(['q1', 'd1', 'q2', 'd2', 'q1', 'd1', 'q2', 'd2']);
-  expect(Array.from({ length: 4 }, () => roundRobin.next(false)?.endpointId)).toEqual([
+  expect(Array.from({ length: 4 }, () => roundRobin.next([], new Places(0))?.endpointId)).toEqual([
     'q1',
     'q2',
     undefined,
