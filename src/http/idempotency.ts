@@ -283,7 +283,6 @@ function mismatch(): ApiError {
   );
 }
 
-/** Removes the claims of a secret event when its result is final, so that no claim can link a request to a voter. */
 export async function deleteExpiredKeys(db: Database): Promise<void> {
   await deleteInChunks(db, 'idempotency_keys', sql`expires_at <= ${nowMs}`);
 }
