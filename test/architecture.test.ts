@@ -59,7 +59,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2017,
   database: 2325,
   'embedded-postgres': 849,
-  http: 4284,
+  http: 4283,
   server: 1016,
   reference: 2766,
   jobs: 612,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4312,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_844;
+const LINES_OF_ALL = 67_843;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

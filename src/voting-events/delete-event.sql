@@ -1,7 +1,7 @@
 -- Removes up to p_limit rows of a deleted event, its own row last. Returns the number: fewer than p_limit when all are gone.
 -- Runs with the rights of the owner, because the role of the service may not delete rows of a log.
 CREATE OR REPLACE FUNCTION delete_event_rows(p_event text, p_limit integer) RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET enable_seqscan = off AS $$
 DECLARE
   removed integer := 0;
   gone integer;

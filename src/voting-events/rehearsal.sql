@@ -17,7 +17,7 @@ END $$;
 -- small roll compares each row of a large one with each that is to go. Rows are deleted by their places alone: `|| ''` keeps the planner from
 -- reading the event by an index, and holding each of its rows against all places, where it expects few rows of it.
 CREATE OR REPLACE FUNCTION end_rehearsal(p_event text, p_limit integer) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 DECLARE
   e voting_events%ROWTYPE;
   step record;
