@@ -7,7 +7,7 @@ import { CellCallers } from './find-callers.ts';
 import { Gate } from './gate.ts';
 import { HeldAccounts } from './hold-requests.ts';
 
-/** How long a move waits for running requests. Those that take longer wait for its locks, and then find nothing to change. */
+/** How long a move waits for running requests. A request that takes longer waits for the locks of the move, and then finds no row to change. */
 export const DRAIN_MS = 2_000;
 
 /** What a process with several cells has before them: who asks, where that is answered, and who has to wait. */

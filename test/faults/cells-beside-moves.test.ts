@@ -3,7 +3,7 @@ import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { showMovedAccounts } from '#src/cells/finish-move.ts';
 import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
 import { demand, visitor, votesFor } from '#test/harness/elections.ts';
-import { interceptStatements } from '#test/harness/intercept-statements.ts';
+import { holdStatement, interceptStatements } from '#test/harness/intercept-statements.ts';
 import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
 import { startTestService, type TestAnswer, untilTrue } from '#test/harness/test-service.ts';
 import { use, useDatabase } from '#test/harness/use.ts';
@@ -22,19 +22,12 @@ test('a confirm that the switch overtakes is not acknowledged, and counts when i
   const event = await owner.event();
   const cast = { visitorId: visitor(), votes: votesFor(event) };
   const { confirmationCode } = demand(await owner.page(event, 'ballot/cast', cast), 201);
-  const [reached, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  let isHeld = false;
-  const restore = interceptStatements((text, send) => {
-    if (isHeld || !text.includes('confirm_ballot')) return send();
-    isHeld = true;
-    reached.resolve();
-    return free.promise.then(send);
-  });
+  const { reached, free, restore } = holdStatement(/confirm_ballot/);
   onTestFinished(restore);
   const confirming = owner.page(event, 'ballot/confirm', { confirmationCode });
-  await reached.promise;
+  await reached;
   await move(owner, 'main', 'b', async (stage) => {
-    if (stage === 'copied') free.resolve();
+    if (stage === 'copied') free();
   });
   const answer = await confirming;
   expect([isToBeRepeated(answer), answer.status]).toEqual([true, 500]);

@@ -4,7 +4,7 @@ import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
 import { startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { people, votesFor } from '#test/harness/elections.ts';
 import { withClient } from '#test/harness/empty-database.ts';
-import { interceptStatements } from '#test/harness/intercept-statements.ts';
+import { holdStatement } from '#test/harness/intercept-statements.ts';
 import { startTestService } from '#test/harness/test-service.ts';
 import { use, useDatabase } from '#test/harness/use.ts';
 
@@ -66,18 +66,11 @@ test('an account that came back loses nothing to who was late with its first mov
   const keys = () => read('main', 'SELECT id FROM ballot_keys WHERE voting_event_id = $1', [election.id]);
   const before = await keys();
   await expect(move(account, 'main', 'b', cutAt('switched'))).rejects.toThrow(Killed);
-  const [reached, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  let isHeld = false;
-  const restore = interceptStatements((text, send) => {
-    if (isHeld || !text.includes('delete_event_rows')) return send();
-    isHeld = true;
-    reached.resolve();
-    return free.promise.then(send);
-  });
+  const { reached, free, restore } = holdStatement(/delete_event_rows/);
   onTestFinished(restore);
   const finish = () => finishMove(cellOf('main'), cellOf('b'), account.id, 1);
   const late = finish().catch((fault: unknown) => fault);
-  await reached.promise;
+  await reached;
   await expect(finish()).rejects.toThrow(MoveRefused);
   // Its connection is lost, and its lock with that.
   await read(
@@ -94,7 +87,7 @@ test('an account that came back loses nothing to who was late with its first mov
     )
     .toBe(true);
   const release = async (): Promise<void> => {
-    free.resolve();
+    free();
     expect(await late).toBeInstanceOf(Error);
   };
   await move(account, 'b', 'main', async (stage) => {

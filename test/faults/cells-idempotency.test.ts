@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { refusalOf } from '#test/harness/answers.ts';
-import { interceptStatements } from '#test/harness/intercept-statements.ts';
+import { holdStatement } from '#test/harness/intercept-statements.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { startTestService } from '#test/harness/test-service.ts';
 import { use, useDatabase } from '#test/harness/use.ts';
@@ -23,19 +23,12 @@ test.each([
     const ask = (event: typeof own, name: string) => guest.of(event).post('/groups', { name }, headers);
     // A body that is refused uses no key.
     expect((await ask(first, '')).status).toBe(422);
-    const [reached, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    let isHeld = false;
-    const restore = interceptStatements((text, send) => {
-      if (isHeld || !/insert into "groups"/i.test(text)) return send();
-      isHeld = true;
-      reached.resolve();
-      return free.promise.then(send);
-    });
+    const { reached, free, restore } = holdStatement(/insert into "groups"/i);
     onTestFinished(restore);
     const running = ask(first, 'One');
-    await reached.promise;
+    await reached;
     const refused = await ask(second, 'One');
-    free.resolve();
+    free();
     const made = await running;
     expect([made.status, refusalOf(refused)[0]]).toEqual([201, 422]);
     expect(refusalOf(await ask(second, 'One'))[0]).toBe(422);

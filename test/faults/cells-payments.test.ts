@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { cellsOf } from '#test/harness/cells.ts';
-import { interceptStatements } from '#test/harness/intercept-statements.ts';
+import { holdStatement, interceptStatements } from '#test/harness/intercept-statements.ts';
 import { decide, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
 import { useDatabase } from '#test/harness/use.ts';
@@ -44,20 +44,13 @@ test.each(PROVIDERS)(
 test('a message of a provider is stored in the cell of its business, or not taken', async () => {
   const event = await poll('provider_a');
   const { url } = await event.begin();
-  const [reached, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  let isHeld = false;
   // Its business was found, and is looked for again in the transaction that stores it.
-  const restore = interceptStatements((text, send) => {
-    if (isHeld || !/"payment_businesses".* for key share/is.test(text)) return send();
-    isHeld = true;
-    reached.resolve();
-    return free.promise.then(send);
-  });
+  const { reached, free, restore } = holdStatement(/"payment_businesses".* for key share/is);
   onTestFinished(restore);
   await decide(url, 'pay');
-  await reached.promise;
+  await reached;
   await move(event.account, 'main', 'b');
-  free.resolve();
+  free();
   const stored = 'SELECT 1 FROM provider_events WHERE payment_business_id = $1';
   // The provider sends it again.
   await eventually(async () => ((await read('b', stored, [event.businessId])).length > 0 ? true : undefined), 60_000);

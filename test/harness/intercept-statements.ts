@@ -16,3 +16,16 @@ export function interceptStatements(
     pg.Client.prototype.query = query;
   };
 }
+
+/** Holds up the first statement of a kind until `free` is called. @returns also when it is `reached`, and what restores the driver */
+export function holdStatement(kind: RegExp) {
+  const [reached, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isHeld = false;
+  const restore = interceptStatements((text, send) => {
+    if (isHeld || !kind.test(text)) return send();
+    isHeld = true;
+    reached.resolve();
+    return free.promise.then(send);
+  });
+  return { reached: reached.promise, free: free.resolve, restore };
+}
