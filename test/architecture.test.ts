@@ -65,7 +65,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 612,
   mail: 618,
   accounts: 1017,
-  webhooks: 2603,
+  webhooks: 2669,
   'voting-events': 5335,
   'ballot-definition': 3872,
   voters: 5563,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4312,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_843;
+const LINES_OF_ALL = 67_909;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

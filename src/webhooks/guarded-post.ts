@@ -2,7 +2,8 @@ import { constants } from 'node:crypto';
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { DEFAULT_CIPHERS } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
@@ -149,11 +150,76 @@ const TLS = {
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 };
 
+/** Most bytes that a receiver sends before the handshake ends: a chain of certificates usually has 3,000 to 8,000. */
+const MAX_HANDSHAKE_BYTES = 16_384;
+
+/** Thrown before the certificates are verified: 72 of them, with keys made for it, hold the event loop for half a second. */
+class LongHandshake extends Error {
+  readonly code = 'CERTIFICATES_TOO_LONG';
+}
+
+/** A connection that TLS is spoken over, and that breaks off where the receiver's part of the handshake is too long. */
+class HandshakeSocket extends Duplex {
+  readonly #plain: Socket;
+  #bytesLeft = MAX_HANDSHAKE_BYTES;
+
+  constructor(plain: Socket) {
+    super();
+    this.#plain = plain;
+    plain.on('data', (chunk: Uint8Array) => {
+      this.#bytesLeft -= chunk.length;
+      if (this.#bytesLeft < 0) this.destroy(new LongHandshake('a receiver sends too much before the handshake ends'));
+      else if (!this.push(chunk)) plain.pause();
+    });
+    plain.on('end', () => this.push(null));
+    plain.on('error', (fault) => this.destroy(fault));
+    plain.on('close', () => this.destroy());
+  }
+
+  handshakeEnded(): void {
+    this.#bytesLeft = Number.POSITIVE_INFINITY;
+  }
+
+  override _read(): void {
+    this.#plain.resume();
+  }
+
+  override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (fault?: Error | null) => void): void {
+    this.#plain.write(chunk, done);
+  }
+
+  override _final(done: () => void): void {
+    this.#plain.end(done);
+  }
+
+  override _destroy(fault: Error | null, done: (fault: Error | null) => void): void {
+    this.#plain.destroy();
+    done(fault);
+  }
+}
+
+function countedConnector(options: buildConnector.BuildOptions): buildConnector.connector {
+  const connect = buildConnector(options);
+  return (target, callback) => {
+    if (target.protocol !== 'https:') return connect(target, callback);
+    connect({ ...target, protocol: 'http:' }, (fault, plain) => {
+      // With a fault undici gives no second argument.
+      if (!plain) return callback(fault ?? new Error('no connection'), null);
+      const socket = new HandshakeSocket(plain);
+      // `tls.connect` takes any duplex stream; undici's type names a socket alone.
+      connect({ ...target, httpSocket: socket as Duplex as Socket }, (...outcome) => {
+        socket.handshakeEnded();
+        callback(...outcome);
+      });
+    });
+  };
+}
+
 /** Connects as undici does, but never to a refused address. Literal IP addresses are checked here: Node calls no lookup for them. */
 function guardedConnector(reach: WebhookReach, resolve: Resolve): buildConnector.connector {
   const options = { timeout: TIME_LIMITS.webhookConnectMs, allowH2: false, ...TLS };
-  const inside = buildConnector({ ...options, lookup: guardedLookup(ownNamesFirst(resolve), () => false) });
-  const connect = buildConnector({ ...options, lookup: guardedLookup(resolve, isRefusedAddress) });
+  const inside = countedConnector({ ...options, lookup: guardedLookup(ownNamesFirst(resolve), () => false) });
+  const connect = countedConnector({ ...options, lookup: guardedLookup(resolve, isRefusedAddress) });
   return (target, callback) => {
     if (isWithinReach(reach, target.hostname)) return inside(target, callback);
     const host = target.hostname.replace(/^\[|\]$/g, '');

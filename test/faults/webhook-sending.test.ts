@@ -140,7 +140,7 @@ test('past half of its places a sender lets go of endpoints whose messages have 
   await quiet.stop();
 });
 
-// A receiver's 72 certificates, with keys made for it, hold the thread that verifies them for 0.4 s.
+// Certificates with keys made for it hold the thread that verifies them.
 test('no receiver is connected to from the thread that answers requests', async () => {
   const account = await service.account();
   const receiver = await receive();

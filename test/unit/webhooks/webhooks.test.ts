@@ -217,6 +217,30 @@ test('no receiver may choose how much the key exchange costs', async () => {
   await usual.stop();
 });
 
+test('certificates of a receiver are not verified where they are longer than 16 KiB', async () => {
+  const { cert, key } = selfSignedCertificate('localhost');
+  const before = getCACertificates('default');
+  setDefaultCACertificates([...before, cert]);
+  const bytes = cert.length * 0.75;
+  const post = async (certificates: number) => {
+    const server = createServer({ cert: cert.repeat(certificates), key }, (socket) => {
+      socket.on('error', () => undefined);
+      socket.end(`HTTP/1.1 200 OK\r\nContent-Length: 30000\r\n\r\n${'.'.repeat(30_000)}`);
+    });
+    server.on('tlsClientError', () => undefined);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const poster = createPoster('private', undefined, 5_000);
+    const { port } = server.address() as AddressInfo;
+    const { status, error } = await poster.post(`https://localhost:${port}/`, {}, '{}');
+    await poster.close();
+    server.close();
+    return { status, error };
+  };
+  expect(await post(Math.floor(12_000 / bytes))).toEqual({ status: 200, error: null });
+  expect(await post(Math.ceil(20_000 / bytes))).toEqual({ status: null, error: 'certificate' });
+  setDefaultCACertificates(before);
+});
+
 test('no receiver may ask for one key exchange after the other', async () => {
   let exchanges = 0;
   const { cert, key } = selfSignedCertificate('localhost');
