@@ -71,6 +71,8 @@ export interface Deps {
   readonly threads: ThreadPool;
   /** Separate threads for the final counts of closing events, so that requests never delay a close. */
   readonly closeThreads: ThreadPool;
+  /** The same for letters: a file takes minutes. */
+  readonly letterThreads: ThreadPool;
   readonly ids: Ids;
   readonly log: Log;
   readonly mailer: Mailer;

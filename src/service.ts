@@ -69,6 +69,7 @@ const QUEUE_CONNECTIONS = 2;
 const WEBHOOK_POOL_SIZE = 4;
 /** Limits of each of the two thread pools, for requests and for closes. `idleMs`: how long an idle thread keeps its cached counts. */
 const THREADS = { threads: 2, maxHeapMb: 1_024, idleMs: 300_000 };
+const LETTER_THREADS = { ...THREADS, threads: 1 };
 const PROCESS_ID_BYTES = 16;
 
 /** What the cells of a process share. */
@@ -193,6 +194,7 @@ function createCell(config: Config, { name, url: databaseUrl }: CellPlace, share
       closeThreads,
     }),
     closeThreads,
+    letterThreads: new ThreadPool(LETTER_THREADS, undefined),
     ballots: new BallotWriter(db.$client),
     payments,
     pricing,
@@ -230,7 +232,7 @@ export async function closeDeps(deps: Deps): Promise<void> {
 }
 
 async function closeCell(deps: Deps): Promise<void> {
-  await Promise.all([deps.threads.close(), deps.closeThreads.close()]);
+  await Promise.all([deps.threads, deps.closeThreads, deps.letterThreads].map((pool) => pool.close()));
   deps.mailer.close();
   await deps.payments.close();
   const databases = [deps.db, deps.reads, ...Object.values(deps.jobDatabases)];

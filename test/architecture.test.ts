@@ -59,15 +59,15 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2017,
   database: 2325,
   'embedded-postgres': 849,
-  http: 4283,
+  http: 4293,
   server: 1016,
   reference: 2766,
-  jobs: 612,
+  jobs: 618,
   mail: 618,
   accounts: 1017,
   webhooks: 2669,
-  'voting-events': 5335,
-  'ballot-definition': 3872,
+  'voting-events': 5341,
+  'ballot-definition': 3880,
   voters: 5563,
   payments: 4084,
   credits: 710,
@@ -75,15 +75,15 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 4691,
   'service-log': 699,
   tally: 2554,
-  results: 6330,
-  letters: 1010,
+  results: 6348,
+  letters: 1026,
   console: 1142,
   demo: 435,
   cells: 1194,
-  commands: 4312,
+  commands: 4318,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_909;
+const LINES_OF_ALL = 67_983;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

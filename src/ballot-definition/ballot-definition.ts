@@ -106,8 +106,8 @@ const isAsNew = (kept: BallotDefinition, event: VotingEvent): boolean =>
 /** Characters, or choices of candidates by position, from which reading a definition takes tens of milliseconds. */
 const LARGE = 100_000;
 
-/** Characters of all descriptions of a ballot, which are most of a long one. */
-export const describedIn = ({ positions, candidates, groups }: BallotDefinition): number =>
+/** Characters of all descriptions of a ballot. */
+const describedIn = ({ positions, candidates, groups }: BallotDefinition): number =>
   [...positions, ...candidates, ...groups].reduce((sum, { description }) => sum + (description?.length ?? 0), 0);
 
 /** Candidates, counted once for each of their positions. */
@@ -120,16 +120,24 @@ const isLarge = (definition: BallotDefinition | undefined): boolean =>
 /** Memory for definitions: 4,000 of ten candidates, or 11 of 1,000 candidates in each of 100 positions. */
 const KEPT_BYTES = 128 * 2 ** 20;
 
+const partsOf = ({ positions, candidates, groups, sponsors }: BallotDefinition): object[] => [
+  ...positions,
+  ...candidates,
+  ...groups,
+  ...sponsors,
+];
+
+/** Characters of all texts of a definition: also names and addresses, which a thousand sponsors have megabytes of. */
+export const charactersIn = (definition: BallotDefinition): number =>
+  partsOf(definition)
+    .flatMap((part) => Object.values(part))
+    .reduce((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
+
 /** About what a definition takes in memory, with the texts of its ballot (`BallotText`): 1,000 bytes for each part, and its texts. */
 function bytesOf(definition: BallotDefinition): number {
-  const { positions, candidates, groups, sponsors } = definition;
-  let bytes = 20_000 + 100 * choicesIn(definition);
-  for (const part of [...positions, ...candidates, ...groups, ...sponsors]) {
-    bytes += 1_000;
-    for (const value of Object.values(part)) if (typeof value === 'string') bytes += 4 * value.length;
-  }
-  for (const { quadraticTopUp } of positions) bytes += 4 * JSON.stringify(quadraticTopUp ?? '').length;
-  return bytes;
+  const topUps = definition.positions.map(({ quadraticTopUp }) => JSON.stringify(quadraticTopUp ?? ''));
+  const characters = charactersIn(definition) + topUps.join('').length;
+  return 20_000 + 100 * choicesIn(definition) + 1_000 * partsOf(definition).length + 4 * characters;
 }
 
 /** Caches definitions by event. An outdated definition does no harm: each write checks that its definition's version is current. */

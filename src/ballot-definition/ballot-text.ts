@@ -7,7 +7,7 @@ import { markRehearsalText } from '#src/http/rehearsal.ts';
 import { pick } from '#src/platform/pick.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 import { jsonPieces } from '#src/platform/stream-text.ts';
-import { type BallotDefinition, type BallotPosition, describedIn } from './ballot-definition.ts';
+import { type BallotDefinition, type BallotPosition, charactersIn } from './ballot-definition.ts';
 import { candidateView } from './candidate.ts';
 import { positionView } from './position.ts';
 import { inOrder, pickOrder } from './shuffle.ts';
@@ -164,7 +164,7 @@ export const ballotQuery = z.strictObject({
 const LONG_BALLOT = { candidates: 1_000, characters: 1_000_000 };
 const isLong = (definition: BallotDefinition): boolean =>
   definition.positions.reduce((sum, { candidates }) => sum + candidates.length, 0) > LONG_BALLOT.candidates ||
-  describedIn(definition) > LONG_BALLOT.characters;
+  charactersIn(definition) > LONG_BALLOT.characters;
 const KEPT_BYTES = 64 * 2 ** 20;
 /** About what an entry takes beside its text. */
 const ENTRY_BYTES = 1_000;

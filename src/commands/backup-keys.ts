@@ -1,10 +1,12 @@
+import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { Config } from '#src/config.ts';
 import { withConnection } from '#src/database/check-server.ts';
 import { conflict } from '#src/platform/errors.ts';
+import { exists } from '#src/platform/files.ts';
 import { KeyFolders } from '#src/platform/key-folders.ts';
 import { listLivingKeys, readLivingKey } from '#src/voting-events/check-ballot-keys.ts';
-import { keyFileOf, keyFoldersOf, readKeyFileName } from '#src/voting-events/key-places.ts';
+import { keyFileOf, keyFoldersOf, MARKER, readKeyFileName } from '#src/voting-events/key-places.ts';
 import type { Answer } from './cli.ts';
 
 const isWithin = (inner: string, outer: string): boolean => {
@@ -18,9 +20,13 @@ const isWithin = (inner: string, outer: string): boolean => {
  * @throws FolderUnusable; ApiError 409 if the folder belongs to the service
  */
 export async function backupKeys(config: Config, url: string, to: string): Promise<Answer> {
-  const folder = path.resolve(to);
+  const folder = await realpath(to).catch(() => path.resolve(to));
   const sources = keyFoldersOf(config);
-  if (isWithin(folder, config.dataDir) || (sources?.all.some((own) => isWithin(folder, own)) ?? false))
+  const owned = await Promise.all(
+    [config.dataDir, ...(sources?.all ?? [])].map((own) => realpath(own).catch(() => own)),
+  );
+  // A mount leads to a folder of the service by another path: its marker is there.
+  if (owned.some((own) => isWithin(folder, own)) || (await exists(path.join(folder, MARKER))))
     throw conflict('folder_in_use', `${folder} lies in a folder of the service: name a place of its own.`);
   const { living, known } = await withConnection(url, async (client) => ({
     living: await listLivingKeys(client),

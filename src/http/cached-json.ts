@@ -1,28 +1,30 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { gunzip, gzip } from 'node:zlib';
+import { createGunzip, gzip } from 'node:zlib';
 import { makeOnce } from '#src/platform/make-once.ts';
-import { streamText } from '#src/platform/stream-text.ts';
+import { CHUNK_LENGTH, streamText } from '#src/platform/stream-text.ts';
 import { valuesOf } from './request-headers.ts';
 
 const compress = promisify(gzip);
-const decompress = promisify(gunzip);
 /** In bytes: a shorter answer fits into one packet without compression. */
 const WORTH_COMPRESSING = 1_400;
+const UNPACKING = { chunkSize: CHUNK_LENGTH };
+
+type Bytes = Buffer<ArrayBuffer>;
 
 /** JSON made once and sent often, with an ETag. From the first compressed answer on, only compressed bytes are kept. */
 export class CachedJson {
   /** Weak, because the plain and the compressed answer share it. */
   readonly etag: string;
   readonly #length: number;
-  #plain: Buffer<ArrayBuffer> | undefined;
-  #gzipped: Buffer<ArrayBuffer> | undefined;
+  #held: { readonly plain: Bytes } | { readonly gzipped: Bytes };
   readonly #onShrunk: (shrunk: CachedJson) => void;
 
-  private constructor(plain: Buffer<ArrayBuffer>, hash: Buffer, onShrunk: (shrunk: CachedJson) => void) {
+  private constructor(plain: Bytes, hash: Buffer, onShrunk: (shrunk: CachedJson) => void) {
     this.etag = `W/"${hash.toString('base64url').slice(0, 22)}"`;
     this.#length = plain.length;
-    this.#plain = plain;
+    this.#held = { plain };
     this.#onShrunk = onShrunk;
   }
 
@@ -45,27 +47,28 @@ export class CachedJson {
 
   /** Bytes that this answer takes in memory now. */
   get heldBytes(): number {
-    return (this.#plain?.length ?? 0) + (this.#gzipped?.length ?? 0);
+    return ('plain' in this.#held ? this.#held.plain : this.#held.gzipped).length;
   }
 
-  /** The uncompressed bytes. */
-  async plain(): Promise<Buffer<ArrayBuffer>> {
-    if (this.#plain !== undefined) return this.#plain;
-    if (this.#gzipped === undefined) throw new Error('a kept text is held in one of its forms');
-    return decompress(this.#gzipped);
+  /**
+   * The uncompressed bytes: whole, or their number and a stream that unpacks them as fast as the client takes them. Unpacked for each client,
+   * the 19 MB of a ballot would be held by each that stops reading.
+   */
+  plain(): { readonly whole: Bytes } | { readonly length: number; readonly open: () => AsyncIterable<Uint8Array> } {
+    const held = this.#held;
+    if ('plain' in held) return { whole: held.plain };
+    return { length: this.#length, open: () => Readable.from([held.gzipped]).pipe(createGunzip(UNPACKING)) };
   }
 
   /** The compressed bytes, made at the first call; undefined if the answer is too short to compress. */
-  gzipped(): Buffer<ArrayBuffer> | Promise<Buffer<ArrayBuffer>> | undefined {
+  gzipped(): Bytes | Promise<Bytes> | undefined {
     if (this.#length < WORTH_COMPRESSING) return undefined;
-    if (this.#gzipped !== undefined) return this.#gzipped;
-    return this.#compress();
+    return 'gzipped' in this.#held ? this.#held.gzipped : this.#compress();
   }
 
   readonly #compress = makeOnce(async () => {
-    const gzipped = await compress(await this.plain());
-    this.#gzipped = gzipped;
-    this.#plain = undefined;
+    const gzipped = 'plain' in this.#held ? await compress(this.#held.plain) : this.#held.gzipped;
+    this.#held = { gzipped };
     this.#onShrunk(this);
     return gzipped;
   });

@@ -37,8 +37,10 @@ async function answerStream(
   if (c.req.method === 'HEAD') return send(c, status, type, null);
   const pieces = open()[Symbol.asyncIterator]();
   const { gone } = c.get('life');
+  const end = (): void => void pieces.return?.().catch((fault: unknown) => logBroken(c, fault));
   // If the consumer stops early, the generator does not end by itself: without this, its `finally` would not run.
-  gone.addEventListener('abort', () => void pieces.return?.().catch((fault: unknown) => logBroken(c, fault)));
+  if (gone.aborted) end();
+  else gone.addEventListener('abort', end);
   const first = await pieces.next();
   async function* all(): AsyncGenerator<Uint8Array> {
     if (first.done !== true) yield first.value;
@@ -140,7 +142,12 @@ async function answerCached(c: RequestContext, kept: CachedJson): Promise<Respon
   headers['Vary'] = 'Accept-Encoding';
   if (hasAlready(rawHeaders, kept.etag)) return send(c, 304, undefined, null);
   const gzipped = takesGzip(rawHeaders) ? kept.gzipped() : undefined;
-  if (gzipped === undefined) return sendWhole(c, 200, { content: await kept.plain(), type: 'application/json' });
+  if (gzipped === undefined) {
+    const plain = kept.plain();
+    if ('whole' in plain) return sendWhole(c, 200, { content: plain.whole, type: 'application/json' });
+    headers['Content-Length'] = String(plain.length);
+    return answerStream(c, { open: plain.open, type: 'application/json' }, 200);
+  }
   headers['Content-Encoding'] = 'gzip';
   return sendWhole(c, 200, { content: await gzipped, type: 'application/json' });
 }

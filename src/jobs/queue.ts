@@ -4,7 +4,7 @@ import type { Executor, Transaction } from '#src/database/client.ts';
 import { asker } from '#src/platform/turns.ts';
 
 /** Each group has its own limit of parallel jobs (`JOB_PLACES`), so that jobs that hang do not block other groups. */
-export type JobGroup = 'mails' | 'deletions' | 'payments' | 'other';
+export type JobGroup = 'mails' | 'deletions' | 'payments' | 'letters' | 'other';
 
 /** An attempt at a job, as passed to its `work`. */
 export interface JobRun {

@@ -9,7 +9,13 @@ import { orLate, within } from '#src/platform/within.ts';
 import { type AnyJob, GivenUp, type JobGroup, type JobRun, PutOff, type RecurringJob, runIdOf } from './queue.ts';
 
 /** How many jobs of a group run at a time. */
-export const JOB_PLACES: Readonly<Record<JobGroup, number>> = { mails: 6, deletions: 2, payments: 3, other: 4 };
+export const JOB_PLACES: Readonly<Record<JobGroup, number>> = {
+  mails: 6,
+  deletions: 2,
+  payments: 3,
+  letters: 2,
+  other: 4,
+};
 /** How many of them may be of one account: a mail server that takes one account's mails slowly must not keep those of others waiting. */
 const mostOfAccount = (group: JobGroup): number => JOB_PLACES[group] - 1;
 /** How often a runner records that it is alive and queries for jobs; it queries earlier for a notification, a due job or a free place. */

@@ -60,7 +60,7 @@ interface Block {
 }
 
 /** Breaks a text into `most` lines at most; the last ends with an ellipsis if there are more. */
-function cutLines(sheet: Sheet, text: string, style: TextStyle, width: number, most: number): string[] {
+function cutLines(sheet: Sheet, text: string, style: TextStyle, width: number, most: number): readonly string[] {
   const lines = sheet.text.lines(text, style, width);
   const last = lines[most - 1];
   if (lines.length <= most || last === undefined) return lines;
@@ -106,14 +106,16 @@ const paragraph = (sheet: Sheet, text: string, style: TextStyle, most: number, t
   };
 };
 
+type Modules = readonly (readonly boolean[])[];
+
 /** The modules of a QR code row by row, with its quiet zone; undefined if the text is too long for a code. */
-export function modulesOf(link: string): readonly (readonly boolean[])[] | undefined {
+export function modulesOf(link: string): Modules | undefined {
   if (Buffer.byteLength(link) > QR_MOST_BYTES) return undefined;
   const ecc = Buffer.byteLength(link) > QR_MOST_BYTES / 4 ? 'low' : 'medium';
   return encodeQR(link, 'raw', { ecc, encoding: 'byte', border: 4 });
 }
 
-function drawCode(sheet: Sheet, modules: readonly (readonly boolean[])[], x: number, y: number, side: number): void {
+function drawCode(sheet: Sheet, modules: Modules, x: number, y: number, side: number): void {
   const step = side / modules.length;
   sheet.doc.rect(x, y, side, side).fill('#ffffff');
   modules.forEach((row, top) => {
@@ -129,9 +131,14 @@ function drawCode(sheet: Sheet, modules: readonly (readonly boolean[])[], x: num
 }
 
 /** The key and the voter's identity in a box, with the QR code beside them. */
-function keyBlock(sheet: Sheet, order: LetterOrder, { key, identity, link }: Letter, size: number): Block {
+function keyBlock(
+  sheet: Sheet,
+  order: LetterOrder,
+  { key, identity }: Letter,
+  modules: Modules | undefined,
+  size: number,
+): Block {
   const words = mailWords(order.language).letter;
-  const modules = link === null ? undefined : modulesOf(link);
   const side = modules === undefined ? 0 : Math.max(QR_LEAST, modules.length * QR_MODULE);
   const caption = { size: size * 0.8, color: MUTED };
   const scan = modules === undefined ? [] : sheet.text.lines(words.scan, caption, side);
@@ -159,7 +166,13 @@ function keyBlock(sheet: Sheet, order: LetterOrder, { key, identity, link }: Let
 }
 
 /** All blocks below the first fold, in a font size. */
-function blocksOf(sheet: Sheet, order: LetterOrder, letter: Letter, size: number): Block[] {
+function blocksOf(
+  sheet: Sheet,
+  order: LetterOrder,
+  letter: Letter,
+  modules: Modules | undefined,
+  size: number,
+): Block[] {
   const words = mailWords(order.language);
   const body = { size, color: INK };
   const title = isolate(order.title);
@@ -170,7 +183,7 @@ function blocksOf(sheet: Sheet, order: LetterOrder, letter: Letter, size: number
     paragraph(sheet, words.key.subject(title), { size: size * 1.4, bold: true, color: INK }, MOST_LINES, 'H1'),
     say(words.hello(isolate(letter.name))),
     say(words.letter.intro(title)),
-    keyBlock(sheet, order, letter, size),
+    keyBlock(sheet, order, letter, modules, size),
     say(words.letter.use[letter.identity.kind]),
     ...(page === undefined ? [] : [say(words.letter.page(page))]),
     ...order.times.map((time) => say(time)),
@@ -183,8 +196,10 @@ function drawLetter(sheet: Sheet, order: LetterOrder, letter: Letter): void {
   drawFolds(sheet, order);
   drawAddress(sheet, order, letter);
   const top = (FORMATS[order.paper].folds[0] ?? 0) + BELOW_FOLD;
+  // Made once: in the densest code a size of the font would cost 20 ms more.
+  const modules = letter.link === null ? undefined : modulesOf(letter.link);
   for (let size = 10.5; ; size -= 0.75) {
-    const blocks = blocksOf(sheet, order, letter, size);
+    const blocks = blocksOf(sheet, order, letter, modules, size);
     const height = blocks.reduce((sum, block) => sum + block.height, 0);
     if (top + height > sheet.doc.page.height - BELOW_FOLD && size > SMALLEST) continue;
     let y = top;

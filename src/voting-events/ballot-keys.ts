@@ -155,6 +155,12 @@ export class BallotKeys {
     this.#known.delete(id);
   }
 
+  /** Wipes every cached key from memory at once. Call only while nothing uses one. */
+  clear(): void {
+    for (const [, known] of this.#known) if (known !== 'destroyed') known.clear();
+    this.#known.clear();
+  }
+
   #forget(id: string): void {
     this.#letGo(id);
     this.#known.set(id, 'destroyed');

@@ -5,6 +5,7 @@ import { dropOldLetters } from '#src/letters/letter-run.ts';
 import { demand, expectFields, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { finishEvent, PLURALITY, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMails } from '#test/harness/read-mail.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
@@ -421,4 +422,29 @@ test('the roll as a table says how each voter was reached', async () => {
   const [head = '', ...rows] = csv.trim().split('\r\n');
   const column = head.split(',').indexOf('reachedBy');
   expect(rows.map((row: string) => row.split(',')[column])).toEqual(['"letter"', '"email"', '']);
+});
+
+// A file of 5,000 letters takes minutes.
+test('mails of others go out while four accounts have letters printed', async () => {
+  const held = Promise.withResolvers<void>();
+  const runs = new Set<string>();
+  const isFile = /insert into "letter_parts"/;
+  const restore = interceptStatements((text, send) => (isFile.test(text) ? held.promise.then(send) : send()));
+  for (let other = 0; other < 4; other += 1) {
+    const printing = await service.account();
+    const event = await printing.event({ type: 'election' }, PLURALITY, true);
+    await printing.of(event).make('/voters/batch', { voters: [{ name: 'Vera', voterId: 'V-1' }] });
+    runs.add(demand(await printing.of(event).post('/voters/letters', { audience: 'without_email' }), 202).id);
+  }
+  const begun = "SELECT count(*)::int AS jobs FROM jobs WHERE name = 'print_letters' AND held_by IS NOT NULL";
+  await untilTrue(async () => (await service.query(begun))[0].jobs > 0);
+  const mailed = await create();
+  await addVoters(mailed, { email: 'vera@letters.example' });
+  const { id } = demand(await of(mailed).post('/voters/notify', { audience: 'all', kind: 'key' }), 202);
+  const isSent = async () => (await of(mailed).show(`/notifications/${id}`)).finishedAt !== null;
+  await untilTrue(isSent, 60_000);
+  restore();
+  held.resolve();
+  const printed = 'SELECT id FROM letter_runs WHERE finished_at IS NOT NULL AND id = ANY ($1)';
+  await untilTrue(async () => (await service.query(printed, [[...runs]])).length === runs.size, 120_000);
 });

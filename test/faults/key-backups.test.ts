@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
@@ -65,7 +65,11 @@ describe('the keys of open elections', () => {
   test('never come together with a backup of the database', async () => {
     for (const wrong of [['backup'], ['backup', '--to', path.join(root, 'a'), '--keys', path.join(root, 'b')]])
       expect(await runCommand(service, words(...wrong))).toMatchObject({ code: 2 });
-    for (const inside of [service.deps.config.dataDir, path.join(own(), 'within')]) {
+    const [linked, mounted] = [path.join(root, 'linked'), path.join(root, 'mounted')];
+    symlinkSync(service.deps.config.dataDir, linked);
+    mkdirSync(mounted);
+    writeFileSync(path.join(mounted, MARKER), 'of a service');
+    for (const inside of [service.deps.config.dataDir, path.join(own(), 'within'), linked, mounted]) {
       const refused = await runCommand(service, words('backup', '--keys', inside));
       expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('a place of its own') });
     }

@@ -82,13 +82,25 @@ async function vote(port: number, { id, account, positions, voters }: KeyedElect
   }
 }
 
-test('a key that was destroyed stands nowhere in the memory of the process that used it', {
+/** So many candidates that results are counted in a thread. */
+async function addCandidates({ id, positions }: KeyedElection): Promise<void> {
+  await real.inside.query(
+    `INSERT INTO candidates (voting_event_id, id, number, name, position_ids, status, source, sort_order, created_at, updated_at)
+     SELECT $1, 'cnd_x_' || n, 100 + n, 'Candidate number ' || n, ARRAY[$2], 'approved', 'organizer', n, now_ms(), now_ms()
+     FROM generate_series(1, 520) AS n`,
+    [id, positions[0]?.id],
+  );
+  await real.inside.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [id]);
+}
+
+test('a key that was destroyed stands nowhere in the memory of the process that used it, nor of its threads', {
   timeout: 300_000,
 }, async () => {
   const { inside, account } = real;
   const folder = inside.deps.config.ballotKeysDir ?? '';
   const service = await real.start({ WORKER: 'on' });
   const election = await createKeyedElection(inside, account, [1, 1, 1, 1, 1, 1], false);
+  await addCandidates(election);
   // The process that is looked at makes the key, too.
   const opened = await ask(service.port, 'PATCH', `/voting-events/${election.id}`, {
     key: account.write,
@@ -99,6 +111,8 @@ test('a key that was destroyed stands nowhere in the memory of the process that 
   const pid = Number(service.child.pid);
   await vote(service.port, election);
   expect(findInMemory(pid, forms)).not.toEqual([]);
+  const results = await ask(service.port, 'GET', `/voting-events/${election.id}/results`, { key: account.read });
+  expect(results.status).toBe(200);
   demand(await setStatus(inside, election, 'closed'), 200);
   await moveEnd(inside.deps, election.id, CLOSED);
   // Two jobs of each minute come before it: one closes the log, one destroys the key.

@@ -83,7 +83,7 @@ export async function drawTable(
   below = 0,
 ): Promise<void> {
   const placed = place(sheet, columns);
-  const wrap = (cells: readonly Cell[]): string[][] =>
+  const wrap = (cells: readonly Cell[]): (readonly string[])[] =>
     placed.map((column, index) => {
       const cell = cells[index] ?? { text: '' };
       return cell.text === '' ? [] : sheet.text.lines(cell.text, styleOf(cell), inside(column).width);

@@ -19,11 +19,27 @@ const MARKS_UNPLACED = { features: { mark: false, mkmk: false, abvm: false, blwm
 const MISSING_COLOR = '#9a6700';
 const ELLIPSIS = '…';
 const MAX_KEPT_WIDTHS = 20_000;
+const MAX_KEPT_PARAGRAPHS = 1_000;
 
 export const lineHeight = (style: TextStyle): number => style.size * LEADING;
 
 const words = new Intl.Segmenter('en', { granularity: 'word' });
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+const charactersOf = (text: string): string[] => Array.from(graphemes.segment(text), ({ segment }) => segment);
+
+/** The largest number up to `all` that fits; 0 if none does. It tries few numbers far above the result: to measure a text takes time. */
+function mostThat(all: number, fits: (count: number) => boolean): number {
+  let [low, high] = [0, 1];
+  while (high <= all && fits(high)) [low, high] = [high, high * 2];
+  high = Math.min(high - 1, all);
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (fits(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
 
 /** Splits a text where a line may end: after spaces, and between words of scripts without spaces, but never before closing punctuation. */
 function breakable(text: string): string[] {
@@ -51,6 +67,8 @@ export class TextSetter {
   readonly #registered = new Set<string>();
   /** Cache of widths at size 1, by weight and text: names recur in charts, tables and rounds. */
   readonly #widths = new Map<string, number>();
+  /** Cache of lines, by weight, width at size 1 and text: each of 5,000 letters has the same paragraphs. */
+  readonly #paragraphs = new Map<string, readonly string[]>();
 
   constructor(doc: InstanceType<typeof PDFDocument>) {
     this.#doc = doc;
@@ -91,42 +109,41 @@ export class TextSetter {
   }
 
   /** Breaks a text into lines of at most a width; breaks a longer word between characters. */
-  lines(text: string, style: TextStyle, width: number): string[] {
+  lines(text: string, style: TextStyle, width: number): readonly string[] {
+    const key = `${style.bold === true ? 'b' : 'r'}${width / style.size} ${text}`;
+    const known = this.#paragraphs.get(key);
+    if (known !== undefined) return known;
+    const lines = this.#break(text, style, width);
+    if (this.#paragraphs.size >= MAX_KEPT_PARAGRAPHS) this.#paragraphs.clear();
+    this.#paragraphs.set(key, lines);
+    return lines;
+  }
+
+  #break(text: string, style: TextStyle, width: number): string[] {
     if (this.width(text, style) <= width) return [text];
+    const fitting = (parts: readonly string[]): number =>
+      mostThat(parts.length, (count) => this.width(parts.slice(0, count).join('').trimEnd(), style) <= width);
     const lines: string[] = [];
-    let line = '';
-    for (const part of breakable(text)) {
-      if (line !== '' && this.width((line + part).trimEnd(), style) > width) {
-        lines.push(line.trimEnd());
-        line = '';
+    let parts = breakable(text);
+    while (parts.length > 0) {
+      let count = fitting(parts);
+      const [word = ''] = parts;
+      if (count === 0) {
+        parts = [...charactersOf(word), ...parts.slice(1)];
+        count = Math.max(1, fitting(parts.slice(0, word.length)));
       }
-      if (this.width(part.trimEnd(), style) <= width) line += part;
-      else {
-        for (const { segment } of graphemes.segment(part)) {
-          if (line !== '' && this.width(line + segment, style) > width) {
-            lines.push(line);
-            line = '';
-          }
-          line += segment;
-        }
-      }
+      lines.push(parts.slice(0, count).join('').trimEnd());
+      parts = parts.slice(count);
     }
-    if (line.trim() !== '') lines.push(line.trimEnd());
-    return isolateLines(lines);
+    return isolateLines(lines.filter((line) => line !== ''));
   }
 
   /** The text, or as much of its beginning as fits with an ellipsis. */
   cut(text: string, style: TextStyle, width: number): string {
     if (this.width(text, style) <= width) return text;
-    const characters = [...graphemes.segment(text)].map(({ segment }) => segment);
-    let [low, high] = [0, characters.length];
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      const fits = this.width(characters.slice(0, middle).join('').trimEnd() + ELLIPSIS, style) <= width;
-      if (fits) low = middle;
-      else high = middle - 1;
-    }
-    return characters.slice(0, low).join('').trimEnd() + ELLIPSIS;
+    const characters = charactersOf(text);
+    const shown = (count: number): string => characters.slice(0, count).join('').trimEnd() + ELLIPSIS;
+    return shown(mostThat(characters.length, (count) => this.width(shown(count), style) <= width));
   }
 
   /** Draws one line with its top left corner at a point. */

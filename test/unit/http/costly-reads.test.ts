@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ok } from '#src/http/answer.ts';
 import type { RequestContext } from '#src/http/env.ts';
 import { createLeases, RequestLife } from '#src/http/request-life.ts';
-import { costly } from '#src/http/send.ts';
+import { answer, costly } from '#src/http/send.ts';
 import { Presence } from '#src/platform/presence.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -64,4 +64,16 @@ test('a read whose client has gone before it begins does not begin', async () =>
   await expect(answered).rejects.toMatchObject({ code: 'rate_limited' });
   await vi.advanceTimersByTimeAsync(1);
   expect([read.mock.calls.length, held()]).toEqual([0, 0]);
+});
+
+test('a stream whose client has gone before it begins is ended', async () => {
+  const { c, life, hangUp } = ask();
+  hangUp();
+  expect(life.gone.aborted).toBe(true);
+  const ended = vi.fn(async () => ({ done: true, value: undefined }) as const);
+  const open = () => ({
+    [Symbol.asyncIterator]: () => ({ next: async () => ({ done: true, value: undefined }) as const, return: ended }),
+  });
+  await answer(c, { status: 200, stream: { open, type: 'text/plain' } });
+  expect(ended).toHaveBeenCalledOnce();
 });
