@@ -13,14 +13,31 @@ const ALONE = [
 /** They look at the program's text and ask for no database: `npm run check` runs them. */
 const WITHOUT_DATABASE = ['test/architecture.test.ts', 'test/linear.test.ts'];
 
+/**
+ * They start processes and servers of their own and take minutes: `npm run night` runs them. What each protects has a sample in `npm test`
+ * or in `.ci/run`: fail-overs and clocks in the minute of chaos, migrations in `faults/updates`, cells in `faults/cells*`.
+ */
+const NIGHT = [
+  'test/faults/cell-commands.test.ts',
+  'test/faults/fail-over.test.ts',
+  'test/faults/migrations.test.ts',
+  'test/secrecy/measured.test.ts',
+  'test/faults/embedded-database.test.ts',
+  'test/faults/backup.test.ts',
+  'test/faults/job-processes.test.ts',
+  'test/unit/reference/built-assets.test.ts',
+  'test/faults/claims.test.ts',
+  'test/api/sdk-package.test.ts',
+  'test/faults/read-copy.test.ts',
+  'test/money/kills.test.ts',
+  'test/faults/clock-drift.test.ts',
+  'test/faults/database-clock.test.ts',
+];
+
 /** Each takes more than half a minute on a busy machine, the longest first. */
 const LONGEST = [
-  'faults/fail-over',
   'faults/service-process',
   'faults/cells',
-  'faults/cell-commands',
-  'faults/migrations',
-  'faults/embedded-database',
   'tamper/running-service',
   'money/year',
   'faults/notify',
@@ -32,22 +49,17 @@ const LONGEST = [
   'faults/job-runner',
   'api/payment-providers',
   'model/met',
-  'faults/job-processes',
   'api/fuzz',
   'api/examples',
-  'secrecy/measured',
   'secrecy/ballot-secrecy',
   'api/event-life',
-  'unit/reference/built-assets',
   'api/one-event',
   'api/exports',
   'races/payments',
   'api/neighbours',
   'browser/reference-script',
-  'faults/claims',
   'faults/updates',
   'faults/key-places',
-  'faults/backup',
   'tamper/forged-rows',
   'api/paid-for',
   'api/payments-end',
@@ -60,7 +72,6 @@ const LONGEST = [
   'api/payments-by-hand',
   'api/business-keys',
   'api/guides',
-  'faults/read-copy',
   'api/letters',
   'api/reversals',
 ].map((name) => `/test/${name}.test.ts`);
@@ -95,9 +106,18 @@ export default defineConfig({
         test: {
           name: 'all',
           include: ['test/**/*.test.ts'],
-          exclude: [...WITHOUT_DATABASE, 'test/bench/**', ...ALONE],
+          exclude: [...WITHOUT_DATABASE, 'test/bench/**', ...ALONE, ...NIGHT],
           globalSetup: ['test/harness/global-setup.ts'],
           // Most of what a file of tests takes is reading the program: all files of a worker share what one has read.
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'night',
+          include: NIGHT,
+          globalSetup: ['test/harness/global-setup.ts'],
           isolate: false,
         },
       },

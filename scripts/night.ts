@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 
 /** In the order of what they take: minutes first, hours last. */
 const COMMANDS = [
+  'test:night',
   'restarts -- 50',
   'elections',
   'breaks',
