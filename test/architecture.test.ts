@@ -67,15 +67,15 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 1017,
   webhooks: 2669,
   'voting-events': 5341,
-  'ballot-definition': 3880,
-  voters: 5563,
+  'ballot-definition': 3894,
+  voters: 5571,
   payments: 4084,
   credits: 710,
   ballots: 3153,
   'ballot-log': 4691,
   'service-log': 699,
   tally: 2554,
-  results: 6348,
+  results: 6349,
   letters: 1026,
   console: 1142,
   demo: 435,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4318,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_983;
+const LINES_OF_ALL = 68_006;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -90,7 +90,8 @@ export async function registrationIssues(
 /** The positions, group and role to check for a PATCH. Stored positions and role are checked too if one of them changes or the candidate is approved. */
 export function changedLinks(before: Candidate, body: SoundParts<Body>, isFaulty: IsFaulty): CandidateLinks {
   const stands = body.status === 'approved' && before.status !== 'approved';
-  const isJudged = stands || body.positionIds !== undefined || body.referendumRole !== undefined;
+  const changed = changedFields(body, before);
+  const isJudged = stands || 'positionIds' in changed || 'referendumRole' in changed;
   const { positionIds = before.positionIds, referendumRole = before.referendumRole, groupId } = body;
   if (!isJudged) return { positionIds: [], groupId, referendumRole: undefined };
   const isRoleKnown = !isFaulty('positionIds') && !isFaulty('referendumRole');

@@ -7,8 +7,15 @@ export const roleMessage = (isNeeded: boolean): string =>
     ? 'is required for a candidate of a referendum: yes, no or abstain'
     : 'belongs to candidates of a referendum';
 
-/** Issues of references between the rows of a document, and of repeated IDs and names. */
-export function linkIssues(definition: EventDefinition): Issue[] {
+/**
+ * Issues of references between the rows of a document, and of repeated IDs and names.
+ * @param isStored whether a candidate stands as it is shown: a role that it lacks since its position became a referendum makes the event
+ *   not ready, and is no issue (completions 3.4)
+ */
+export function linkIssues(
+  definition: EventDefinition,
+  isStored: (candidate: EventDefinition['candidates'][number]) => boolean = () => false,
+): Issue[] {
   const issues: Issue[] = [];
   const namesOf = (kind: 'groups' | 'positions' | 'candidates' | 'sponsors'): Set<string> => {
     const seen = new Set<string>();
@@ -42,7 +49,7 @@ export function linkIssues(definition: EventDefinition): Issue[] {
       if (!positionIds.has(id)) issues.push({ field, message: 'is not a position of this document' });
     });
     const needsRole = candidate.positionIds.some((id) => referendums.has(id));
-    if (needsRole !== (candidate.referendumRole != null))
+    if (needsRole !== (candidate.referendumRole != null) && !isStored(candidate))
       issues.push({ field: `candidates[${index}].referendumRole`, message: roleMessage(needsRole) });
   });
   return issues;

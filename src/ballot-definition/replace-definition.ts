@@ -36,8 +36,14 @@ import { candidates, groups, positions, sponsors } from './tables.ts';
 const CAPPED = namesOf(CAPS);
 
 /** Issues of a document's rows that can be found without the database. */
-const rowIssues = (definition: EventDefinition): Issue[] => [
-  ...linkIssues(definition),
+const rowIssues = (
+  definition: EventDefinition,
+  stored: Awaited<ReturnType<typeof listParts>>['candidates'] = [],
+): Issue[] => [
+  ...linkIssues(definition, ({ id, positionIds, referendumRole = null }) => {
+    const before = stored.find((one) => one.id === id);
+    return before?.referendumRole === referendumRole && before.positionIds.join() === positionIds.join();
+  }),
   ...definition.positions.flatMap((position, index) =>
     within(index, settingIssues(position.votingMethod, givenOf(position), undefined)),
   ),
@@ -63,7 +69,7 @@ async function applyDefinition(
   const mostOf = (kind: Kind): number => Math.max(CAPS[kind], before[kind].length);
   for (const kind of CAPPED)
     if (definition[kind].length > mostOf(kind)) throw planLimit(`${kind}_per_event`, mostOf(kind));
-  const issues = rowIssues(definition);
+  const issues = rowIssues(definition, before.candidates);
   for (const [index, position] of definition.positions.entries()) {
     requireTopUp(deps, organizer, position.quadraticTopUp);
     issues.push(...within(index, await topUpIssues(tx, deps, event, position.quadraticTopUp)));

@@ -48,11 +48,11 @@ const BASE = `
   UNION ALL SELECT 'letters', (CASE WHEN rehearsal_since IS NULL THEN letters_printed ELSE rehearsal_letters END)::text, '0', NULL, NULL
     FROM voting_events WHERE id = $1
   UNION ALL (SELECT 'fractional', '0', '0', NULL, NULL FROM voters
-    WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 ORDER BY weight_micro LIMIT 1)
+    WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 AND deleted_at IS NULL ORDER BY weight_micro LIMIT 1)
   UNION ALL (SELECT 'weighted', '0', '0', NULL, NULL FROM voters
-    WHERE voting_event_id = $1 AND weight_micro < 1000000 ORDER BY weight_micro LIMIT 1)
+    WHERE voting_event_id = $1 AND weight_micro < 1000000 AND deleted_at IS NULL ORDER BY weight_micro LIMIT 1)
   UNION ALL (SELECT 'weighted', '0', '0', NULL, NULL FROM voters
-    WHERE voting_event_id = $1 AND weight_micro > 1000000 ORDER BY weight_micro LIMIT 1)`;
+    WHERE voting_event_id = $1 AND weight_micro > 1000000 AND deleted_at IS NULL ORDER BY weight_micro LIMIT 1)`;
 
 const KEPT_BACK = `
   UNION ALL SELECT 'snapshot', '0', '0', sealed, NULL FROM public_snapshots WHERE voting_event_id = $1

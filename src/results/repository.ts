@@ -66,7 +66,7 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
 export const hasOtherWeights = (executor: Executor, eventId: string): Promise<boolean> =>
   isTrue(
     executor,
-    sql`SELECT min(weight_micro) <> 1000000 OR max(weight_micro) <> 1000000 FROM voters WHERE voting_event_id = ${eventId}`,
+    sql`SELECT min(weight_micro) <> 1000000 OR max(weight_micro) <> 1000000 FROM voters WHERE voting_event_id = ${eventId} AND deleted_at IS NULL`,
   );
 
 export interface StoredVoteBallot extends Omit<SealedBallot, 'salt'> {

@@ -141,10 +141,11 @@ function* recordOf(
   place: number,
   weightsShown: boolean,
 ): Generator<string> {
-  const answered = unpackEntries(packed).map((own) => {
+  const answered = unpackEntries(packed).flatMap((own) => {
     const position = definition.positionByNumber.get(own.position);
     if (position === undefined) throw new Error('a ballot names a position that the definition does not have');
-    return { position, own };
+    // The report lists no contest without candidates.
+    return position.everCandidates.length === 0 ? [] : [{ position, own }];
   });
   const snapshotId = `snapshot-${place}`;
   // In a secret event a record has no ID, only its place in the file: an ID could link it to a voter or another list.

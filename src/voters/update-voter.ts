@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { changeBy, differenceOf } from '#src/accounts/changes.ts';
 import { takeMailOrWait } from '#src/accounts/take-mail.ts';
@@ -87,15 +88,15 @@ async function isFixed(tx: Transaction, event: LockedEvent, before: Voter, chang
   return hasBallots;
 }
 
-/** Whether a change ends the voter's keys: a new identity or a rejection does (completions 4.5). */
-function endsKeys(before: Voter, changed: Changed): boolean {
-  const key = (email: string | null): string | null => (email === null ? null : emailKey(email));
-  return (
-    (changed.email !== undefined && key(changed.email) !== key(before.email)) ||
-    changed.voterId !== undefined ||
-    changed.status === 'rejected'
-  );
+/** Whether the e-mail address is another one, and not the same in other letters (completions 1.4). */
+function isReaddressed({ email: before }: Voter, { email }: Changed): boolean {
+  const key = (address: string | null): string | null => (address === null ? null : emailKey(address));
+  return email !== undefined && key(email) !== key(before);
 }
+
+/** Whether a change ends the voter's keys: a new identity or a rejection does (completions 4.5). */
+const endsKeys = (before: Voter, changed: Changed): boolean =>
+  isReaddressed(before, changed) || changed.voterId !== undefined || changed.status === 'rejected';
 
 /** @throws ApiError 404; 409 as `isFixed`, `event_has_ballots`, or for a duplicate; 422, `plan_limit`; 500 `rows_disagree`, `ballot_key_unavailable` */
 export async function updateVoter(
@@ -115,7 +116,8 @@ export async function updateVoter(
   // A new tag would make a forged row valid.
   if (!isChangeable(deps.secrets, event, before)) throw refuse('rows_disagree');
   const ended = endsKeys(before, changed);
-  const identity = changed.email !== undefined || changed.voterId !== undefined;
+  const readdressed = isReaddressed(before, changed);
+  const identity = readdressed || changed.voterId !== undefined;
   if (ended) await endKeys(tx, event.id, [id]);
   // A pending ballot was cast under the old identity, and is dropped.
   if (ended && identity) await dropUnconfirmed(tx, event.id, [id]);
@@ -123,11 +125,16 @@ export async function updateVoter(
     const keyGeneration = nextGeneration(before.keyGeneration, !identity);
     const keys = ended ? ({ keyStatus: 'none', keyUsed: false, keyGeneration } as const) : {};
     // No link went to the new address, so the registration does not expire.
-    const lasting = changed.email === undefined ? {} : { confirmBy: null };
+    const lasting = readdressed ? { confirmBy: null } : {};
     const columns = { ...columnsOf(changed), ...keys, ...lasting };
     const tag = renewedTag(deps.secrets, before, { ...before, ...columns }, changed.status === undefined);
     await storeVoter(tx, event.id, id, { ...columns, tag, updatedAt: event.lockedAt });
     await noteChanges(tx, deps.secrets, event, [{ before, after: { ...before, ...columns } }]);
+    // Nor does it expire by what the end of a rehearsal puts back.
+    if (readdressed)
+      await tx.execute(sql`
+        UPDATE voters SET before_rehearsal = before_rehearsal || '{"confirm_by": null}'
+        WHERE voting_event_id = ${event.id} AND id = ${id} AND NOT before_rehearsal ? 'new'`);
   } catch (fault) {
     const constraint = violatedConstraint(fault);
     if (constraint !== 'voters_email' && constraint !== 'voters_voter_id') throw fault;
@@ -144,7 +151,7 @@ export async function updateVoter(
   if (hasBallots) throw refuse('event_has_ballots');
   const standing = changed.weight !== undefined || changed.groupId !== undefined || changed.status !== undefined;
   await countRollChanges(tx, deps.secrets, event, { identity: Number(identity), roll: Number(standing) });
-  if (changed.email !== undefined && before.email !== null && event.type === 'election')
+  if (readdressed && before.email !== null && event.type === 'election')
     await mailOldAddress(tx, deps.secrets, event.id, id, before.email);
   await recordEvent(tx, deps, {
     type: 'voter.updated',

@@ -3,6 +3,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm';
 import { type Executor, inTransaction, type Transaction, valuesOf } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
+import { emailKey } from '#src/platform/email-address.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { readTyped } from '#src/platform/text.ts';
@@ -96,7 +97,7 @@ export async function insertVoterKey(
     INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, rehearsal, number)
     SELECT v.voting_event_id, v.id, ${keyHash}, ${event.rehearsalSince !== null}, (SELECT coalesce(max(number), 0) + 1 FROM voter_keys k
       WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)
-    FROM voters v WHERE v.voting_event_id = ${eventId} AND v.id = ${voterId} AND v.email = ${email}
+    FROM voters v WHERE v.voting_event_id = ${eventId} AND v.id = ${voterId} AND v.email_key = ${emailKey(email)}
       AND v.key_generation = ${keyGeneration}
       AND v.status <> 'rejected' AND v.deleted_at IS NULL
     ON CONFLICT (voting_event_id, voter_id, key_hash) DO UPDATE SET number = voter_keys.number`);

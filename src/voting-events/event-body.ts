@@ -27,7 +27,7 @@ const timeZone = z
   .refine((zone) => {
     try {
       new Intl.DateTimeFormat('en', { timeZone: zone });
-      return !/^[+-]/.test(zone);
+      return /^[A-Za-z]/.test(zone);
     } catch {
       return false;
     }

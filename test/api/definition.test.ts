@@ -172,6 +172,22 @@ test('numbers of candidates are given to rows that stay, and are free again once
   ]);
 });
 
+test('a definition and a candidate are sent back as they are shown after a position became a referendum', async () => {
+  const event = await account.event({ type: 'election' }, PLURALITY, false);
+  const [position] = event.positions;
+  await of(event).change(`/positions/${position?.id}`, { votingMethod: 'referendum', majorityRequired: null });
+  const shown = await of(event).show('/definition');
+  demand(await of(event).put('/definition', shown), 200);
+  const path = `/candidates/${position?.candidates[0]}`;
+  const { name, positionIds, referendumRole } = await of(event).show(path);
+  await of(event).change(path, { name: `${name} II`, positionIds, referendumRole });
+  expect(refusalOf(await of(event).patch(path, { referendumRole: 'abstain', positionIds: [] }))).toBeDefined();
+  const moved = { ...shown, candidates: shown.candidates.map((one: object) => ({ ...one, id: 'new' })).slice(0, 1) };
+  expect((await of(event).put('/definition', moved)).body.error.details.issues[0].field).toBe(
+    'candidates[0].referendumRole',
+  );
+});
+
 test('a draft becomes exactly what a file says, and a dry run says how and changes nothing', async () => {
   const id = await make();
   const before = await read(id);

@@ -136,6 +136,10 @@ describe('a mail with a voter key', () => {
   });
 });
 
+test.each(['+01:00', '-01:00', '\u221201:00'])('an offset is no time zone: %s', async (timeZone) => {
+  expect((await account.post('/voting-events', { title: 'Z', type: 'poll', timeZone })).status).toBe(422);
+});
+
 test('every other mail of an event is in its language, too', async () => {
   const event = await create({
     language: 'de',

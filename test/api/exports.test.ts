@@ -288,6 +288,18 @@ function weightsOf(report: Awaited<ReturnType<typeof records>>): (string | undef
 }
 
 describe('the cast vote records', () => {
+  test('name no contest that the report does not list: a position without candidates is none', async () => {
+    const event = await account.event({ type: 'poll' });
+    await account.of(event).make('/positions', { title: 'Later', votingMethod: 'plurality', minSelections: 0 });
+    await account.ballot(event, { visitorId: visitor(), votes: votesFor(event) });
+    await finishEvent(service, event.id);
+    const report = JSON.parse((await account.of(event).download('/results/cvr')).bytes.toString());
+    const listed = report.Election[0].Contest.map((contest: Record<string, string>) => contest['@id']);
+    const [{ CVRSnapshot }] = report.CVR;
+    const named = CVRSnapshot[0].CVRContest.map((contest: Record<string, string>) => contest['ContestId']);
+    expect([listed, named]).toEqual([[listed[0]], [listed[0]]]);
+  });
+
   test.runIf(schemaPresent)('of every method are valid by the public schema, with and without ballots', async () => {
     const { $schema: _draft, ...schema } = JSON.parse(readFileSync(SCHEMA, 'utf8'));
     const ajv = new Ajv({ strict: false, allErrors: true });

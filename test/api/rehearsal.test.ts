@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { dropSetBack } from '#src/ballot-log/set-back.ts';
 import { enqueue, PutOff } from '#src/jobs/queue.ts';
 import { reportWords } from '#src/results/report/report-words.ts';
+import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { publishTimedEvents, renewReadinessJob } from '#src/voting-events/publish-status.ts';
 import { allJobs, sealDeps } from '#src/work.ts';
 import { demand, fieldOf, refusalOf } from '#test/harness/answers.ts';
@@ -18,6 +19,7 @@ import {
   visitor,
   votesFor,
 } from '#test/harness/elections.ts';
+import { ageRegistrations } from '#test/harness/genuine-rows.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import {
   checkoutUrlOf,
@@ -35,6 +37,7 @@ import { dumpEvent } from '#test/harness/rehearsals.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
 import { eventually, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 
+const DAY_MS = 86_400_000;
 const REHEARSAL_WORDS = 'This is a rehearsal';
 
 const { service, sandbox, poll } = await usePaidService();
@@ -388,6 +391,22 @@ describe('the rehearsal of an election', () => {
   });
 
   // After a rehearsal, the voters' own mails were used up.
+  test('takes back no address that an organizer corrects in it: the registration does not expire', async () => {
+    const event = await create({ voter: { selfRegistration: true } });
+    await of(event).change('', { startsAt: Date.now() + 30 * DAY_MS });
+    const email = `registered@${event.code.toLowerCase()}.example`;
+    const { id } = demand(await account.page(event, 'register/voter', { name: 'Reg', email }), 201);
+    await of(event).change('', { status: 'rehearsal' });
+    demand(await account.page(event, 'voter-key/request', { email }), 200);
+    const isNoted = 'SELECT 1 FROM voters WHERE id = $1 AND before_rehearsal IS NOT NULL';
+    await untilTrue(async () => (await service.query(isNoted, [id])).length > 0);
+    await of(event).change(`/voters/${id}`, { email: `right-${email}` });
+    await of(event).change('', { status: 'draft' });
+    await ageRegistrations(service, event.id, 8 * DAY_MS);
+    await expireRegistrations(service.deps);
+    expect((await of(event).get(`/voters/${id}`)).status).toBe(200);
+  });
+
   test('has a budget of mails of its own', async () => {
     const event = await create({});
     const email = address('voter');

@@ -48,6 +48,19 @@ test('with a key say what to do who did not ask for it, but not where an organiz
   expect(asksWhoAsked()).toEqual([false, true]);
 });
 
+// Completions 1.4: addresses are compared whatever the case of their letters.
+test('an address in other letters of the same name is no new identity: nobody is warned, and its key stays', async () => {
+  const event = await create();
+  const email = `Vera@${event.code.toLowerCase()}.example`;
+  const id = await addVoter(event, { email });
+  demand(await account.page(event, 'voter-key/request', { email }), 200);
+  await of(event).change(`/voters/${id}`, { email: email.toLowerCase() });
+  await settled();
+  expect([...mailsTo(email), ...mailsTo(email.toLowerCase())]).toHaveLength(1);
+  expect((await of(event).show('/stats')).identityChanges).toBe(0);
+  expect((await of(event).show(`/voters/${id}`)).keyStatus).toBe('sent');
+});
+
 describe('mails to one address', () => {
   test('are 5 in an hour and 20 in a day, in any spelling of the address', async () => {
     const address = 'many@limits.example';

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import { leaveDeletedGroups } from '#src/voters/change-in-pages.ts';
+import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand } from '#test/harness/answers.ts';
-import { finishEvent, PLURALITY, tendLog } from '#test/harness/elections.ts';
+import { finishEvent, PLURALITY, tendLog, votesFor } from '#test/harness/elections.ts';
 import { useAccount } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const { service, account } = await useAccount({ worker: false });
 
@@ -38,3 +40,33 @@ test('voters of a group that is deleted afterwards are, and a final result stays
   await runJob();
   expect(await results()).toMatchObject({ final: true, disputed: false, stats: { rollChanges: 5 } });
 });
+
+test.each(['open', 'rehearsal'])(
+  'a voter who is deleted before the end (%s) counts for nothing in its result, also while the job that removes voters is late',
+  async (status) => {
+    const event = await account.event({ type: 'election' }, PLURALITY, false);
+    const own = account.of(event);
+    const add = (name: string, weight: number) => own.make('/voters', { name, email: `${name}@club.example`, weight });
+    const [heavy, light, deleted] = [await add('heavy', 3), await add('light', 1), await add('half', 0.5)];
+    await own.change('', { status });
+    for (const [index, { id, email }] of [heavy, light].entries())
+      await account.ballot(event, {
+        voterKey: await giveVoterKey(service, event.id, id),
+        email,
+        votes: votesFor(event, index),
+      });
+    demand(await own.delete(`/voters/${deleted.id}`), 202);
+    if (status === 'rehearsal') {
+      await own.change('', { status: 'closed' });
+      await tendLog(sealDeps(service.deps), event.id, 1);
+      await tendLog(sealDeps(service.deps), event.id, 1);
+    } else await finishEvent(service, event.id);
+    const figures = async () => {
+      const { final, disputed, positions } = await own.show('/results');
+      return [final, disputed, ...positions[0].candidates.map(({ votesWon }: { votesWon: number }) => votesWon)];
+    };
+    expect(await figures()).toEqual([true, false, 3, 1]);
+    await removeDeletedVotersJob(service.deps.db).work({ eventId: event.id }, { id: '1', attempt: 1, last: false });
+    expect(await figures()).toEqual([true, false, 3, 1]);
+  },
+);
