@@ -68,7 +68,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2669,
   'voting-events': 5341,
   'ballot-definition': 3894,
-  voters: 5571,
+  voters: 5599,
   payments: 4084,
   credits: 710,
   ballots: 3153,
@@ -76,14 +76,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'service-log': 699,
   tally: 2554,
   results: 6349,
-  letters: 1026,
+  letters: 1032,
   console: 1142,
   demo: 435,
   cells: 1194,
-  commands: 4318,
+  commands: 4320,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_006;
+const LINES_OF_ALL = 68_042;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

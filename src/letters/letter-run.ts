@@ -138,9 +138,12 @@ export async function updateLetters(
     .where(byId(run.votingEventId, run.id));
 }
 
-/** Ends a run before its letters are counted, and so before any can be read. Call with the run locked. */
+/**
+ * Ends a run before its letters are counted, and so before any can be read. Call with the run locked. Its job then takes its keys back,
+ * from the first voter on.
+ */
 export async function endUnfinished(tx: Transaction, secrets: Secrets, run: LetterRun, nowMs: number): Promise<void> {
-  await updateLetters(tx, secrets, run, { finishedAt: nowMs, printed: 0 });
+  await updateLetters(tx, secrets, run, { finishedAt: nowMs, printed: 0, listedTo: '' });
   await deleteParts(tx, run.votingEventId, run.id);
 }
 

@@ -7,7 +7,7 @@ import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { type PrintedKey, printKeys } from '#src/voters/print-keys.ts';
+import { endPrintedKeys, type PrintedKey, printKeys } from '#src/voters/print-keys.ts';
 import { voterPageUrl, votingTimes } from '#src/voting-events/event-mail.ts';
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
@@ -73,18 +73,21 @@ async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: Pr
   const event = await lockEvent(tx, eventId);
   const run = await lockLetters(tx, eventId, runId);
   if (event === undefined || run === undefined) return 'over';
-  if (run.finishedAt !== null) {
-    // The run was ended while its file was stored.
-    if (run.printed === 0) await deleteParts(tx, eventId, runId);
-    return 'over';
-  }
   if (!isGenuineEvent(deps.secrets, event) || !isGenuineRun(deps.secrets, run)) return 'forged';
+  if (run.finishedAt !== null) {
+    if (run.printed > 0 || run.listedTo >= run.listUntil) return 'over';
+    // The run was ended: its file may have been stored since, and keys of it that nobody has would keep voters from being invited.
+    await deleteParts(tx, eventId, runId);
+    const listedTo = run.rehearsal ? run.listUntil : await endPrintedKeys(tx, eventId, run);
+    await updateLetters(tx, deps.secrets, run, { listedTo });
+    return 'ends';
+  }
   if (event.rehearsalSince !== null && !run.rehearsal) return 'rests';
   // End the run if the event has closed, or is a draft or a poll now. The end of a rehearsal deletes its runs.
   const status = statusAt(event, event.lockedAt);
   if (event.type === 'poll' || status === 'closed' || status === 'draft') {
     await endUnfinished(tx, deps.secrets, run, event.lockedAt);
-    return 'over';
+    return 'ends';
   }
   return { event, run };
 }
@@ -94,7 +97,7 @@ async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolea
   const found = await inTransaction(deps.db, (tx) => lockStep(tx, deps, request));
   if (typeof found === 'string') {
     if (found === 'forged') await reportForged(deps, request.eventId);
-    return found === 'rests' && found;
+    return found === 'rests' ? found : found === 'ends';
   }
   const { event, run } = found;
   if (run.listedTo >= run.listUntil) return finish(deps, request);
@@ -176,18 +179,18 @@ function sealParts(own: Secrets, run: LetterRun, bytes: Uint8Array): string[] {
   );
 }
 
-/** Ends the run: counts its letters, also in the log, before any can be read. @returns false: no letter is left to print */
-async function finish(deps: PrintDeps, request: PrintLetters): Promise<false> {
-  await inTransaction(deps.db, async (tx) => {
+/** Ends the run: counts its letters, also in the log, before any can be read. @returns whether it was ended before, and has keys to take back */
+async function finish(deps: PrintDeps, request: PrintLetters): Promise<boolean> {
+  return inTransaction(deps.db, async (tx) => {
     await deps.logRecorder.hold(tx, request.eventId);
     const step = await lockStep(tx, deps, request);
-    if (typeof step === 'string') return;
+    if (typeof step === 'string') return step === 'ends';
     const { event, run } = step;
     const { audience, printed, keyId } = run;
     if (printed > 0) await recordLetters(tx, deps, event, printed);
     await updateLetters(tx, deps.secrets, run, { finishedAt: event.lockedAt });
     const author = { event, caller: { keyId } };
     await recordChange(tx, deps, changeBy(author, 'letters.printed', run.id, { after: { audience, printed } }));
+    return false;
   });
-  return false;
 }

@@ -73,3 +73,31 @@ export async function printKeys(
   const forged = listed.filter((row) => !voters.includes(row)).map(({ id }) => id);
   return { keys, looked: listed.length, last: listed.at(-1)?.id, forged };
 }
+
+/** Voters whose keys are ended together. */
+const ENDED_TOGETHER = 1_000;
+
+/**
+ * Ends the keys that a run printed for the next voters after `run.listedTo`: the run was ended, so that none of its letters can be read.
+ * A voter who has no other key counts as not invited again (completions 10.2). Call with the event locked, until `run.listUntil` is reached.
+ * @returns the last of these voters
+ */
+export async function endPrintedKeys(
+  tx: Transaction,
+  eventId: string,
+  run: Run & { readonly listedTo: string },
+): Promise<string> {
+  const { rows } = await tx.execute<{ last: string | null }>(sql`
+    WITH page AS MATERIALIZED (
+      SELECT v.id, v.letters FROM voters v WHERE v.voting_event_id = ${eventId} AND v.id > ${run.listedTo} AND v.id <= ${run.listUntil}
+      ORDER BY v.id LIMIT ${ENDED_TOGETHER}
+    ), own AS (SELECT id FROM page WHERE letters = ${run.id}), gone AS (
+      DELETE FROM voter_keys k USING own WHERE k.voting_event_id = ${eventId} AND k.voter_id = own.id AND k.printed AND NOT k.rehearsal
+    ), back AS (
+      UPDATE voters v SET key_status = CASE WHEN EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = ${eventId}
+        AND k.voter_id = v.id AND NOT k.printed AND NOT k.rehearsal) THEN 'sent' ELSE 'none' END
+      FROM own WHERE v.voting_event_id = ${eventId} AND v.id = own.id AND v.key_status = 'printed'
+    )
+    SELECT max(id) AS last FROM page`);
+  return rows[0]?.last ?? run.listUntil;
+}

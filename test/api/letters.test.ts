@@ -5,7 +5,7 @@ import { dropOldLetters } from '#src/letters/letter-run.ts';
 import { demand, expectFields, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { finishEvent, PLURALITY, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
-import { interceptStatements } from '#test/harness/intercept-statements.ts';
+import { holdStatement, interceptStatements } from '#test/harness/intercept-statements.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMails } from '#test/harness/read-mail.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
@@ -422,6 +422,23 @@ test('the roll as a table says how each voter was reached', async () => {
   const [head = '', ...rows] = csv.trim().split('\r\n');
   const column = head.split(',').indexOf('reachedBy');
   expect(rows.map((row: string) => row.split(',')[column])).toEqual(['"letter"', '"email"', '']);
+});
+
+// Completions 10.2: `not_invited` means without a live key.
+test('letters that a later order ends leave nobody with a key that nobody has: who gets none is invited', async () => {
+  const event = await create();
+  const [mailed] = await addVoters(event, { email: 'ada@ended.example' }, { voterId: 'M-2' });
+  const drawn = holdStatement(/insert into "letter_parts"/);
+  const mistake = demand(await order(event, { audience: 'all' }), 202);
+  await drawn.reached;
+  const { id } = demand(await order(event), 202);
+  drawn.free();
+  drawn.restore();
+  await untilTrue(async () => (await of(event).show(`/letters/${id}`)).finishedAt !== null, 60_000);
+  await untilTrue(async () => (await of(event).show(`/voters/${mailed}`)).keyStatus === 'none');
+  expect(await of(event).show('/stats')).toMatchObject({ lettersPrinted: 1 });
+  expect(refusalOf(await of(event).get(`/letters/${mistake.id}/pdf`))).toBeDefined();
+  expect(demand(await of(event).post('/voters/notify', { audience: 'not_invited', kind: 'key' }), 202).queued).toBe(1);
 });
 
 // A file of 5,000 letters takes minutes.
