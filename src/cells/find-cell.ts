@@ -1,5 +1,4 @@
 import { sql } from 'drizzle-orm';
-import { findAccount } from '#src/accounts/repository.ts';
 import { isTrue } from '#src/database/client.ts';
 import { firstOfCells, servedCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
@@ -34,13 +33,12 @@ export function findCutMove(cells: readonly Deps[], account: string): Promise<{ 
 }
 
 /**
- * Whether what a request did not find in its cell is in another one now, or on its way there. An account learns of no event that it may not
- * see. A cell that is silent is not asked.
- * @param accountId empty for a request without a key @param named the event in the request's path, if there is one
+ * Whether an event that a request did not find in its cell is in another one now, or on its way there. An account learns of no event that it
+ * may not see. A cell that is silent is not asked.
+ * @param accountId empty for a request without a key @param named the event in the request's path
  */
-export async function hasMoved(deps: Deps, accountId: string, named: string | undefined): Promise<boolean> {
+export async function hasMoved(deps: Deps, accountId: string, named: string): Promise<boolean> {
   if (deps.cells.size === 1) return false;
-  if (named === undefined) return accountId !== '' && (await findAccount(deps.db, accountId)) === undefined;
   const code = named.toLowerCase();
   const seen = sql`SELECT e.account_id AS account, e.deleted_at IS NULL AS lives FROM voting_events e
     WHERE (e.id = ${named} OR e.code_key IN (${code}, ${arrivingCode(code)}))

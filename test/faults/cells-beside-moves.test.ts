@@ -2,10 +2,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { showMovedAccounts } from '#src/cells/finish-move.ts';
 import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
-import { demand, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand, people, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { holdStatement, interceptStatements } from '#test/harness/intercept-statements.ts';
 import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
-import { startTestService, type TestAnswer, untilTrue } from '#test/harness/test-service.ts';
+import { startTestService, type TestAccount, type TestAnswer, untilTrue } from '#test/harness/test-service.ts';
 import { use, useDatabase } from '#test/harness/use.ts';
 
 // What requests get that run into a move (docs/scaling.md, "A move"): their answer, or a 500 with Retry-After; never what only looks final.
@@ -34,6 +34,44 @@ test('a confirm that the switch overtakes is not acknowledged, and counts when i
   expect((await owner.page(event, 'ballot/confirm', { confirmationCode })).status).toBe(200);
   expect((await owner.of(event).show('/stats')).ballots.confirmed).toBe(1);
 });
+
+type Read = (owner: TestAccount, event: TestEvent) => Promise<TestAnswer>;
+/** Each read with the statement that the move comes before. */
+const READS: Record<string, [settings: Readonly<Record<string, unknown>>, statement: RegExp, read: Read]> = {
+  results: [
+    { results: { visibility: 'live' } },
+    /read_moment|'box' AS kind/,
+    (owner, event) => owner.page(event, 'results'),
+  ],
+  'a page of voters': [{ type: 'election' }, /from "voters"/, (owner, event) => owner.of(event).get('/voters')],
+  'voters as CSV': [{ type: 'election' }, /from "voters"/, (owner, event) => owner.of(event).get('/voters/csv')],
+  'a check of a voter': [
+    {},
+    /check_cast/,
+    (owner, event) => owner.page(event, 'voter/check', { visitorId: visitor() }),
+  ],
+  'a file behind a signed address': [
+    {},
+    /sum\(b\.ballots\) OVER/,
+    async (owner, event) => service.call('GET', await owner.of(event).link('/results/cvr')),
+  ],
+};
+for (const [name, [settings, statement, read]] of Object.entries(READS))
+  test(`${name}: a read that the switch overtakes never shows a part as the whole`, async () => {
+    const owner = await service.account('enterprise', 'main');
+    const event = await owner.event(settings);
+    if ('type' in settings) await owner.of(event).make('/voters/batch', { voters: people(3) });
+    else await owner.votePoll(event, votesFor(event));
+    const { reached, free, restore } = holdStatement(statement);
+    onTestFinished(restore);
+    const asking = read(owner, event).then(isToBeRepeated, (fault: unknown) => fault instanceof Error);
+    await reached;
+    await move(owner, 'main', 'b');
+    free();
+    // Where the headers are sent, the connection breaks.
+    expect(await asking).toBe(true);
+    expect((await read(owner, event)).status).toBe(200);
+  });
 
 test('requests of a guest wait for the move of the owner, in the cell of both', async () => {
   const [owner, guest] = [await service.account('enterprise', 'main'), await service.account('enterprise', 'main')];
