@@ -185,7 +185,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
         const name = `${file.event.code}-letters-${file.number}.pdf`;
         return {
           status: 200,
-          stream: { open, type: 'application/pdf' },
+          stream: { open, type: 'application/pdf', endsUnderLock: true },
           headers: { 'Content-Disposition': `attachment; filename="${name}"` },
         };
       });

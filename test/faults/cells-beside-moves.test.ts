@@ -2,10 +2,17 @@ import { expect, onTestFinished, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { showMovedAccounts } from '#src/cells/finish-move.ts';
 import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
-import { demand, people, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { countWaiting } from '#test/harness/count-waiting.ts';
+import { demand, PLURALITY, people, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { holdStatement, interceptStatements } from '#test/harness/intercept-statements.ts';
 import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
-import { startTestService, type TestAccount, type TestAnswer, untilTrue } from '#test/harness/test-service.ts';
+import {
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestAnswer,
+  untilTrue,
+} from '#test/harness/test-service.ts';
 import { use, useDatabase } from '#test/harness/use.ts';
 
 // What requests get that run into a move (docs/scaling.md, "A move"): their answer, or a 500 with Retry-After; never what only looks final.
@@ -72,6 +79,52 @@ for (const [name, [settings, statement, read]] of Object.entries(READS))
     expect(await asking).toBe(true);
     expect((await read(owner, event)).status).toBe(200);
   });
+
+/** Has a request reach a statement before the move begins, and go on between the copy and the switch. */
+async function goOnBeforeSwitch<T>(owner: TestAccount, statement: RegExp, ask: () => Promise<T>): Promise<T> {
+  const { reached, free, restore } = holdStatement(statement);
+  onTestFinished(restore);
+  const asking = ask();
+  let isAnswered = false;
+  const noted = asking.finally(() => {
+    isAnswered = true;
+  });
+  await reached;
+  await move(owner, 'main', 'b', async (stage) => {
+    if (stage !== 'copied') return;
+    free();
+    await untilTrue(async () => isAnswered || (await countWaiting(service, '%for key share%')) > 0);
+  });
+  return noted;
+}
+
+test('a mail with a key that is asked for beside a move is sent, or asked for again', async () => {
+  const owner = await service.account('enterprise', 'main');
+  const election = await owner.event({ type: 'election' });
+  const { id } = await owner.of(election).make('/voters', { name: 'Vera', email: 'vera@key.example' });
+  const ask = () => owner.of(election).post(`/voters/${id}/voter-key`, {});
+  expect(isToBeRepeated(await goOnBeforeSwitch(owner, /for key share|from "voters"/i, ask))).toBe(true);
+  demand(await ask(), 202);
+  await untilTrue(async () => service.mails().some((mail) => mail.includes('@key.example')));
+});
+
+test('letters that are read to their end beside a move are handed out once', async () => {
+  const owner = await service.account('enterprise', 'main');
+  const of = owner.of(await owner.event({ type: 'election' }, PLURALITY, true));
+  await of.make('/voters/batch', { voters: [{ name: 'Vera Okafor', voterId: 'M-1' }] });
+  const { id } = demand(await of.post('/voters/letters', { audience: 'without_email' }), 202);
+  await eventually(async () => ((await of.show(`/letters/${id}`)).finishedAt === null ? undefined : true), 60_000);
+  const link = () => of.send('GET', `/letters/${id}/pdf?file=1`);
+  const path = new URL((await link()).headers.get('location') ?? '').pathname;
+  const isWhole = () =>
+    service.call('GET', path).then(
+      ({ bytes }) => bytes.toString('latin1').includes('%%EOF'),
+      () => false,
+    );
+  const first = await goOnBeforeSwitch(owner, /for key share|from "letter_runs".* for no key update/i, isWhole);
+  expect([first, await isWhole()]).toEqual([false, true]);
+  expect((await link()).status).toBe(409);
+});
 
 test('requests of a guest wait for the move of the owner, in the cell of both', async () => {
   const [owner, guest] = [await service.account('enterprise', 'main'), await service.account('enterprise', 'main')];
