@@ -3,7 +3,7 @@ import { findAccount } from '#src/accounts/repository.ts';
 import { enqueueRemovalOfDeadRows } from '#src/ballot-log/rewrite-roll.ts';
 import { type Database, databaseErrorCode, withClient } from '#src/database/client.ts';
 import { CHUNK_ROWS, inChunks } from '#src/database/in-chunks.ts';
-import { CellSilent, requireServed } from '#src/database/other-cells.ts';
+import { CellSilent, firstOfCells, requireServed } from '#src/database/other-cells.ts';
 import { requireSchemaNumber } from '#src/database/schema-number.ts';
 import type { Deps } from '#src/deps.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
@@ -82,8 +82,17 @@ export async function movedTo({ $client }: Database, account: string): Promise<s
   return rows[0]?.cell;
 }
 
-/** Deletes what an account that is in another cell now left behind. Call with its lock, once the other cell shows it. */
+/**
+ * Deletes what an account that is in another cell now left behind. Call with its lock, once the other cell shows it.
+ * @throws MoveRefused if no cell has the account, such as after a restore of the other one: then nothing else has what is left here
+ */
 export async function deleteLeft(client: pg.Client, cell: Deps, account: string): Promise<void> {
+  const home = await firstOfCells([...cell.cells.values()], ({ db }) => findAccount(db, account));
+  if (home === undefined) {
+    const message = 'an account that left this cell is in no other one: what it left stays';
+    cell.log.error({ alarm: 'account_lost', account, cell: cell.cell }, message);
+    throw new MoveRefused(message);
+  }
   await deleteMarked(client, cell, account, LEFT);
   await client.query('DELETE FROM moved_accounts WHERE account_id = $1', [account]);
 }

@@ -97,6 +97,19 @@ test('an account that came back loses nothing to who was late with its first mov
   expect([before.length, await keys()]).toEqual([1, before]);
 });
 
+test('the old cell keeps the ballots of an account that no other cell has', async () => {
+  const account = await service.account('enterprise', 'main');
+  const event = await account.event();
+  for (let n = 0; n < 3; n += 1) await account.votePoll(event, votesFor(event));
+  const ballots = () => read('main', 'SELECT 1 FROM ballot_queue WHERE voting_event_id = $1', [event.id]);
+  await expect(move(account, 'main', 'b', cutAt('switched'))).rejects.toThrow(Killed);
+  // As if cell b came back from a backup of before the move.
+  await read('b', 'DELETE FROM arriving_rows WHERE account_id = $1', [account.id]);
+  await read('b', 'SELECT delete_event_rows($1, 100000)', [event.id]);
+  await finishMoves(cellOf('main'));
+  expect(await ballots()).toHaveLength(3);
+});
+
 test('the cell that an election has left vacuums the tables that would show who voted when', async () => {
   const account = await service.account('enterprise', 'main');
   await account.event({ type: 'election' });
