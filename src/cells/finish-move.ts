@@ -16,9 +16,17 @@ import { showAccount } from './copy-account.ts';
 /** Why an account does not move now, in one line for the operator. Nothing was changed. */
 export class MoveRefused extends Error {}
 
+/** How long a command waits for a connection, and for an account that a worker or another command is at; a worker leaves it to them. */
+const WAIT_MS = 5 * SECOND_MS;
+
 /** Runs `work` on a connection of its own to a cell, without the time limits of requests. */
-export function withCell<T>({ databaseUrl }: Deps, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  return withClient({ connectionString: databaseUrl, application_name: 'voting-service move' }, async (client) => {
+export function withCell<T>(
+  { databaseUrl: connectionString }: Pick<Deps, 'databaseUrl'>,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  // Without a limit, each look for moves would leave a connection to a cell that is frozen, and all would log in when it wakes.
+  const config = { connectionString, application_name: 'voting-service move', connectionTimeoutMillis: WAIT_MS };
+  return withClient(config, async (client) => {
     await requireSchemaNumber(client);
     return work(client);
   });
@@ -26,8 +34,6 @@ export function withCell<T>({ databaseUrl }: Deps, work: (client: pg.Client) => 
 
 /** PostgreSQL's error for a lock that another holds. */
 export const LOCKED = '55P03';
-/** How long a command waits for an account that a worker or another command is at; a worker leaves it to them. */
-const WAIT_MS = 5 * SECOND_MS;
 const NO_WAIT_MS = 1;
 
 /**
