@@ -6,14 +6,15 @@ import { people } from '#test/harness/elections.ts';
 import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { startTestService, untilTrue } from '#test/harness/test-service.ts';
-import { use, useDatabase } from '#test/harness/use.ts';
+import { use, useDatabase, useReceivers } from '#test/harness/use.ts';
 
 // What a move would lose, it waits for or refuses (docs/scaling.md, "A move").
 
 const [databaseB, databaseC] = [await useDatabase(), await useDatabase()];
 const cells = { DATABASE_CELLS: `b=${databaseB.url},c=${databaseC.url}` };
 const service = await use(startTestService({ environment: cells }));
-const { cellOf, move } = cellsOf(service);
+const { cellOf, move, read } = cellsOf(service);
+const receive = useReceivers();
 
 /** Keeps statements with a text from being sent. @returns lets them go */
 function holdStatements(isHeld: (text: string) => boolean) {
@@ -79,6 +80,23 @@ test('an event does not move while the voters of a deleted one are copied into i
   await untilTrue(async () => (await account.of(copy).show('')).copy?.done === 20);
   await move(account, 'main', 'b');
   expect(await account.of(copy).show('/voters')).toHaveLength(20);
+});
+
+test('messages about voters of a deleted event lose the voters before the account moves', async () => {
+  const account = await service.account('enterprise', 'main');
+  const { url } = await receive((response) => response.writeHead(500).end());
+  await account.make('/webhook-endpoints', { url, eventTypes: ['voter.created'] });
+  const election = await account.event({ type: 'election' });
+  await account.of(election).make('/voters/batch', { voters: people(2, 'person.example') });
+  const named = (cell: string) => read(cell, "SELECT 1 FROM webhook_deliveries WHERE body LIKE '%person.example%'");
+  expect(await named('main')).toHaveLength(2);
+  const { release } = holdStatements((text) => text.includes('take_jobs'));
+  expect((await account.delete(`/voting-events/${election.id}`)).status).toBe(204);
+  await expect(move(account, 'main', 'b')).rejects.toThrow(MoveRefused);
+  release();
+  await untilTrue(async () => (await named('main')).length === 0);
+  await move(account, 'main', 'b');
+  expect(await named('b')).toEqual([]);
 });
 
 test('the trail and the invites of an event that moved say who its guests were', async () => {
