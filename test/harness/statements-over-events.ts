@@ -72,7 +72,7 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'cells/move-account.ts letGo': MOVE,
   'cells/move-account.ts lockAccount': MOVE,
   'cells/move-account.ts requireCodes': MOVE,
-  'cells/move-account.ts requireSources': MOVE,
+  'cells/move-account.ts OF_DELETED_EVENTS': MOVE,
   'cells/move-account.ts tellGuests': MOVE,
   'commands/backup-keys.ts backupKeys': OPERATOR,
   'commands/cell-status.ts FIGURES': OPERATOR,
