@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { noteGuestCell } from '#src/accounts/guests.ts';
 import { isTrue } from '#src/database/client.ts';
 import { firstOfCells, servedCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
@@ -51,7 +52,12 @@ export async function hasMoved(deps: Deps, accountId: string, named: string): Pr
   });
   const found = (await Promise.allSettled(places)).flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
   const living = found.filter(({ lives }) => lives);
-  if (living.length > 0) return living.every(({ cell }) => cell !== deps);
+  if (living.length > 0) {
+    // The cell of a guest that came back from a backup does not know where to look: the next request finds the event.
+    for (const { cell, account } of living)
+      if (cell !== deps && account !== accountId) await noteGuestCell(deps.db, accountId, cell.cell);
+    return living.every(({ cell }) => cell !== deps);
+  }
   // A copy of a move that has not switched is nowhere an event that was deleted.
   const [arriving] = found;
   if (arriving === undefined) return false;
