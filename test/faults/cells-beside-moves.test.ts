@@ -164,6 +164,7 @@ test('an event between two cells is not said to be unknown to who may see it, no
   const ask = (): Promise<TestAnswer[]> =>
     Promise.all([
       owner.get('/voting-events'),
+      guest.get('/voting-events'),
       guest.of(event).get(''),
       guest.get(`/voting-events/${event.code}`),
       guest.of(event).patch('', { description: 'Meanwhile' }, headers),
@@ -180,6 +181,51 @@ test('an event between two cells is not said to be unknown to who may see it, no
   // The service may be at it by itself.
   await untilTrue(async () => (await guest.of(event).get('')).status === 200);
   expect((await ask()).map(({ status }) => status)).toEqual(before.map(() => 200));
+});
+
+test('the list of a guest is asked for again if a shared event moves between the reads of its cells', async () => {
+  const [owner, other, guest] = [
+    await service.account('enterprise', 'main'),
+    await service.account('enterprise', 'b'),
+    await service.account('enterprise', 'main'),
+  ];
+  const [event, there] = [await owner.event(), await other.event()];
+  await shareEvent(service, owner, event, guest, 'editor');
+  await shareEvent(service, other, there, guest, 'editor');
+  const { reached, free, restore } = holdStatement(/from "voting_events".* union all /);
+  onTestFinished(restore);
+  const asking = guest.get('/voting-events');
+  await reached;
+  await move(owner, 'main', 'b');
+  free();
+  expect(isToBeRepeated(await asking)).toBe(true);
+  const { body } = await guest.get('/voting-events');
+  expect(body.data.map(({ id }: { id: string }) => id)).toEqual([event.id, there.id].toSorted());
+});
+
+test('a guest who copies an event while the own account moves is asked to repeat', async () => {
+  const [owner, guest] = [await service.account('enterprise', 'b'), await service.account('enterprise', 'main')];
+  const event = await owner.event();
+  await shareEvent(service, owner, event, guest, 'editor');
+  const { reached, free, restore } = holdStatement(/insert into "voting_events"/);
+  onTestFinished(restore);
+  const asking = guest.of(event).post('/copy', { title: 'A copy', withVoters: false });
+  await reached;
+  await move(guest, 'main', 'b', async (stage) => {
+    if (stage === 'switched') free();
+  });
+  expect(isToBeRepeated(await asking)).toBe(true);
+});
+
+test('a guest whose cell lost the note of a shared event finds the event with the next request', async () => {
+  const [owner, guest] = [await service.account('enterprise', 'b'), await service.account('enterprise', 'main')];
+  const event = await owner.event();
+  await shareEvent(service, owner, event, guest, 'editor');
+  await read('main', 'DELETE FROM guest_cells WHERE account_id = $1', [guest.id]);
+  await read('main', "SELECT pg_notify('guest_changed', $1)", [guest.id]);
+  // The service learns of the loss with the notification.
+  await untilTrue(async () => isToBeRepeated(await guest.of(event).get('')));
+  await untilTrue(async () => (await guest.of(event).get('')).status === 200);
 });
 
 test('a ballot of a copy that was cut off is not dropped before its payment is there', async () => {
