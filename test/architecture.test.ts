@@ -59,16 +59,16 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2017,
   database: 2325,
   'embedded-postgres': 849,
-  http: 4283,
-  server: 1016,
+  http: 4285,
+  server: 1017,
   reference: 2766,
   jobs: 612,
   mail: 618,
   accounts: 1017,
   webhooks: 2669,
-  'voting-events': 5335,
+  'voting-events': 5363,
   'ballot-definition': 3872,
-  voters: 5563,
+  voters: 5565,
   payments: 4084,
   credits: 710,
   ballots: 3153,
@@ -76,14 +76,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'service-log': 699,
   tally: 2554,
   results: 6330,
-  letters: 1010,
+  letters: 1013,
   console: 1142,
   demo: 435,
-  cells: 1194,
+  cells: 1257,
   commands: 4312,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_909;
+const LINES_OF_ALL = 68_012;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -52,11 +52,6 @@ const READS: Record<string, [settings: Readonly<Record<string, unknown>>, statem
   ],
   'a page of voters': [{ type: 'election' }, /from "voters"/, (owner, event) => owner.of(event).get('/voters')],
   'voters as CSV': [{ type: 'election' }, /from "voters"/, (owner, event) => owner.of(event).get('/voters/csv')],
-  'a check of a voter': [
-    {},
-    /check_cast/,
-    (owner, event) => owner.page(event, 'voter/check', { visitorId: visitor() }),
-  ],
   'a file behind a signed address': [
     {},
     /sum\(b\.ballots\) OVER/,

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { finishMove, finishMoves, MoveRefused, showMovedAccounts, withCell } from '#src/cells/finish-move.ts';
 import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
@@ -5,14 +7,13 @@ import { startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { people, votesFor } from '#test/harness/elections.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import { holdStatement } from '#test/harness/intercept-statements.ts';
-import { startTestService, untilTrue } from '#test/harness/test-service.ts';
+import { startTestService } from '#test/harness/test-service.ts';
 import { use, useDatabase } from '#test/harness/use.ts';
 
 // docs/scaling.md, "A move": the commit in the old cell is the move, and whatever is cut off after it is finished.
 
 const [databaseB, databaseC] = [await useDatabase(), await useDatabase()];
 const proxy = await startDatabaseProxy(databaseC.url);
-const frozen = await use(startDatabaseProxy(databaseB.url));
 const cells = { DATABASE_CELLS: `b=${databaseB.url},c=${proxy.url}` };
 // Without workers: a test finishes a move when it is to be finished.
 const service = await use(startTestService({ worker: false, ballotKeysDir: '', environment: cells }));
@@ -61,9 +62,14 @@ test('a cell that is silent keeps no account of other cells between two cells', 
 });
 
 test('a look for moves keeps no connection to a cell that is frozen', async () => {
-  frozen.silent = true;
-  await expect(withCell({ databaseUrl: frozen.url }, async () => undefined)).rejects.toThrow();
-  await untilTrue(async () => frozen.open() === 0);
+  const closed = Promise.withResolvers<void>();
+  const frozen = createServer((socket) => void socket.resume().on('close', () => closed.resolve()));
+  onTestFinished(() => void frozen.close());
+  await once(frozen.listen(0, '127.0.0.1'), 'listening');
+  const { port } = frozen.address() as AddressInfo;
+  const databaseUrl = `postgres://voting@127.0.0.1:${port}/voting`;
+  await expect(withCell({ databaseUrl }, async () => undefined)).rejects.toThrow();
+  await closed.promise;
 });
 
 test('an account that came back loses nothing to who was late with its first move', async () => {

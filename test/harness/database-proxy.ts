@@ -12,8 +12,6 @@ export interface DatabaseProxy {
   away: boolean;
   /** Sees what the service sends, before it is passed on. */
   onSent: ((bytes: Buffer) => void) | undefined;
-  /** How many connections the service has. */
-  open(): number;
   /** Ends every connection that there is. */
   cut(): void;
   stop(): Promise<void>;
@@ -44,7 +42,6 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   url.port = String((server.address() as AddressInfo).port);
   const proxy: DatabaseProxy = {
     ...{ url: url.href, port: Number(target.port), silent: false, deaf: false, away: false, onSent: undefined },
-    open: () => sockets.size / 2,
     cut() {
       for (const socket of sockets) socket.destroy();
     },

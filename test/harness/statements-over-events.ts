@@ -102,6 +102,7 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'voting-events/key-places.ts initPlaces': OPERATOR,
   'voting-events/key-places.ts makeIdentity': OPERATOR,
   'voting-events/key-places.ts shareIdentity': OPERATOR,
+  'voting-events/repository.ts listShared': 'the events that are shared with an account: the directory',
   'voting-events/repository.ts listTimedEvents': BY_THE_CLOCK,
   'webhooks/publish-ballots.ts publishAllBallots': BY_THE_CLOCK,
   'webhooks/sending-repository.ts DUE': BY_THE_CLOCK,
