@@ -29,7 +29,7 @@ function logBroken(c: RequestContext, fault: unknown): void {
 }
 
 /** @throws ApiError 500 with `Retry-After` if a move overtook the request: lists and results are whole, or none (docs/scaling.md) */
-async function requireHere(c: RequestContext): Promise<void> {
+async function requireUnmoved(c: RequestContext): Promise<void> {
   if (await c.get('service').hasLeft(c.env.incoming)) throw accountMoves();
 }
 
@@ -49,7 +49,7 @@ async function answerStream(
     if (first.done !== true) yield first.value;
     try {
       yield* { [Symbol.asyncIterator]: () => pieces };
-      if (endsUnderLock !== true) await requireHere(c);
+      if (endsUnderLock !== true) await requireUnmoved(c);
     } catch (fault) {
       // The headers are sent: only a broken connection can still show the client that the answer is incomplete.
       logBroken(c, fault);
@@ -91,7 +91,7 @@ export async function costly(c: RequestContext, account: string, read: () => Pro
 }
 
 export async function answer(c: RequestContext, result: Answer): Promise<Response> {
-  await requireHere(c);
+  await requireUnmoved(c);
   const { status } = result;
   if (result.headers !== undefined) Object.assign(c.get('headers'), result.headers);
   if (result.kept !== undefined) return answerCached(c, result.kept);
