@@ -17,7 +17,7 @@ import { consoleRouter } from '#src/console/routes.ts';
 import { publicCreditRouter } from '#src/credits/public-routes.ts';
 import { serviceOf } from '#src/http/answer-once.ts';
 import { type Authentication, authenticate } from '#src/http/authenticate.ts';
-import type { Env } from '#src/http/env.ts';
+import type { Env, Service } from '#src/http/env.ts';
 import { answerError, logRequest, type TraceableRequest } from '#src/http/errors.ts';
 import {
   admitKeyless,
@@ -70,13 +70,14 @@ export function createApp(
   readHealth: () => Promise<Health>,
   observe: (request: TraceableRequest) => void,
   authenticator: Authentication = deps.authenticator,
+  hasLeft: Service['hasLeft'] = async () => false,
 ): Hono<Env> {
   const { config, presence } = deps;
-  const isElsewhere = (accountId: string, named: string | undefined) => hasMoved(deps, accountId, named);
+  const moves = { isElsewhere: (account: string, named: string) => hasMoved(deps, account, named), hasLeft };
   const app = new Hono<Env>();
   app.use(deps.loopWatch.middleware);
   app.use(logRequest(deps.log, observe));
-  app.use(startRequest(serviceOf(deps, isElsewhere), randomUUID, config.baseUrl.startsWith('https://')));
+  app.use(startRequest(serviceOf(deps, moves), randomUUID, config.baseUrl.startsWith('https://')));
   app.use('/console/*', guardConsole); // 404
   app.use(findOperation(app, () => operations)); // 404, 400
   app.use(shedLoad(deps.load, authenticator)); // 500

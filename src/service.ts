@@ -267,6 +267,7 @@ export async function startService(
     },
     onReplaced: replaced.resolve,
     authenticator: several?.callers,
+    hasLeft: several?.hasLeft,
     onNotification: several?.onNotification ?? {},
   };
   const start = async (cell: Deps, url: string): Promise<RunningCell> => {

@@ -5,7 +5,7 @@ import { Heartbeat } from '#src/database/heartbeat.ts';
 import { MAIN_CELL } from '#src/database/other-cells.ts';
 import { IN_RECOVERY } from '#src/database/writer.ts';
 import type { Authentication } from '#src/http/authenticate.ts';
-import type { Env } from '#src/http/env.ts';
+import type { Env, Service } from '#src/http/env.ts';
 import type { ObservedRequest } from '#src/http/errors.ts';
 import { EXCHANGE_MS, exchangeRateLimits, type RateLimiter } from '#src/http/rate-limit.ts';
 import { RequestTraces, readTraces } from '#src/http/trace-requests.ts';
@@ -31,6 +31,7 @@ export interface AroundCells {
   readonly readHealth: () => Promise<Health>;
   /** Finds callers in all cells; left out with one. */
   readonly authenticator: Authentication | undefined;
+  readonly hasLeft: Service['hasLeft'] | undefined;
   /** By channel, what else a notification of a cell's database means. */
   readonly onNotification: Readonly<Record<string, (cell: Deps, payload: string) => void>>;
   readonly onReplaced: (reason: string) => void;
@@ -153,6 +154,7 @@ export async function startCell(
         deps.consoleFeed.addRequest(request, deps.clock.now());
     },
     around.authenticator,
+    around.hasLeft,
   );
   deps.consoleFeed?.recall(await readTraces(deps.db, { limit: KEPT.requests }));
   const tasks: readonly [number, string, () => Promise<unknown>][] = [

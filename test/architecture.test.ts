@@ -59,16 +59,16 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2017,
   database: 2325,
   'embedded-postgres': 849,
-  http: 4293,
-  server: 1016,
+  http: 4295,
+  server: 1017,
   reference: 2766,
   jobs: 618,
   mail: 618,
   accounts: 1017,
   webhooks: 2669,
-  'voting-events': 5341,
+  'voting-events': 5369,
   'ballot-definition': 3894,
-  voters: 5599,
+  voters: 5601,
   payments: 4084,
   credits: 710,
   ballots: 3153,
@@ -76,14 +76,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'service-log': 699,
   tally: 2554,
   results: 6349,
-  letters: 1032,
+  letters: 1035,
   console: 1142,
   demo: 435,
-  cells: 1194,
+  cells: 1257,
   commands: 4320,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_042;
+const LINES_OF_ALL = 68_145;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { findAccount } from '#src/accounts/repository.ts';
+import { noteGuestCell } from '#src/accounts/guests.ts';
 import { isTrue } from '#src/database/client.ts';
 import { firstOfCells, servedCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
@@ -34,13 +34,12 @@ export function findCutMove(cells: readonly Deps[], account: string): Promise<{ 
 }
 
 /**
- * Whether what a request did not find in its cell is in another one now, or on its way there. An account learns of no event that it may not
- * see. A cell that is silent is not asked.
- * @param accountId empty for a request without a key @param named the event in the request's path, if there is one
+ * Whether an event that a request did not find in its cell is in another one now, or on its way there. An account learns of no event that it
+ * may not see. A cell that is silent is not asked.
+ * @param accountId empty for a request without a key @param named the event in the request's path
  */
-export async function hasMoved(deps: Deps, accountId: string, named: string | undefined): Promise<boolean> {
+export async function hasMoved(deps: Deps, accountId: string, named: string): Promise<boolean> {
   if (deps.cells.size === 1) return false;
-  if (named === undefined) return accountId !== '' && (await findAccount(deps.db, accountId)) === undefined;
   const code = named.toLowerCase();
   const seen = sql`SELECT e.account_id AS account, e.deleted_at IS NULL AS lives FROM voting_events e
     WHERE (e.id = ${named} OR e.code_key IN (${code}, ${arrivingCode(code)}))
@@ -53,7 +52,12 @@ export async function hasMoved(deps: Deps, accountId: string, named: string | un
   });
   const found = (await Promise.allSettled(places)).flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
   const living = found.filter(({ lives }) => lives);
-  if (living.length > 0) return living.every(({ cell }) => cell !== deps);
+  if (living.length > 0) {
+    // The cell of a guest that came back from a backup does not know where to look: the next request finds the event.
+    for (const { cell, account } of living)
+      if (cell !== deps && account !== accountId) await noteGuestCell(deps.db, accountId, cell.cell);
+    return living.every(({ cell }) => cell !== deps);
+  }
   // A copy of a move that has not switched is nowhere an event that was deleted.
   const [arriving] = found;
   if (arriving === undefined) return false;

@@ -3,7 +3,7 @@ import { findAccount } from '#src/accounts/repository.ts';
 import { enqueueRemovalOfDeadRows } from '#src/ballot-log/rewrite-roll.ts';
 import { type Database, databaseErrorCode, withClient } from '#src/database/client.ts';
 import { CHUNK_ROWS, inChunks } from '#src/database/in-chunks.ts';
-import { CellSilent, requireServed } from '#src/database/other-cells.ts';
+import { CellSilent, firstOfCells, requireServed } from '#src/database/other-cells.ts';
 import { requireSchemaNumber } from '#src/database/schema-number.ts';
 import type { Deps } from '#src/deps.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
@@ -16,9 +16,17 @@ import { showAccount } from './copy-account.ts';
 /** Why an account does not move now, in one line for the operator. Nothing was changed. */
 export class MoveRefused extends Error {}
 
+/** How long a command waits for a connection, and for an account that a worker or another command is at; a worker leaves it to them. */
+const WAIT_MS = 5 * SECOND_MS;
+
 /** Runs `work` on a connection of its own to a cell, without the time limits of requests. */
-export function withCell<T>({ databaseUrl }: Deps, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  return withClient({ connectionString: databaseUrl, application_name: 'voting-service move' }, async (client) => {
+export function withCell<T>(
+  { databaseUrl: connectionString }: Pick<Deps, 'databaseUrl'>,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  // Without a limit, each look for moves would leave a connection to a cell that is frozen, and all would log in when it wakes.
+  const config = { connectionString, application_name: 'voting-service move', connectionTimeoutMillis: WAIT_MS };
+  return withClient(config, async (client) => {
     await requireSchemaNumber(client);
     return work(client);
   });
@@ -26,8 +34,6 @@ export function withCell<T>({ databaseUrl }: Deps, work: (client: pg.Client) => 
 
 /** PostgreSQL's error for a lock that another holds. */
 export const LOCKED = '55P03';
-/** How long a command waits for an account that a worker or another command is at; a worker leaves it to them. */
-const WAIT_MS = 5 * SECOND_MS;
 const NO_WAIT_MS = 1;
 
 /**
@@ -82,8 +88,17 @@ export async function movedTo({ $client }: Database, account: string): Promise<s
   return rows[0]?.cell;
 }
 
-/** Deletes what an account that is in another cell now left behind. Call with its lock, once the other cell shows it. */
+/**
+ * Deletes what an account that is in another cell now left behind. Call with its lock, once the other cell shows it.
+ * @throws MoveRefused if no cell has the account, such as after a restore of the other one: then nothing else has what is left here
+ */
 export async function deleteLeft(client: pg.Client, cell: Deps, account: string): Promise<void> {
+  const home = await firstOfCells([...cell.cells.values()], ({ db }) => findAccount(db, account));
+  if (home === undefined) {
+    const message = 'an account that left this cell is in no other one: what it left stays';
+    cell.log.error({ alarm: 'account_lost', account, cell: cell.cell }, message);
+    throw new MoveRefused(message);
+  }
   await deleteMarked(client, cell, account, LEFT);
   await client.query('DELETE FROM moved_accounts WHERE account_id = $1', [account]);
 }

@@ -7,16 +7,16 @@ import type { Deps } from '#src/deps.ts';
 import { readAddress, WrongKeys } from '#src/http/authenticate.ts';
 import type { Caller } from '#src/http/caller.ts';
 import type { Env } from '#src/http/env.ts';
-import { accountMoves } from '#src/http/errors.ts';
 import { isOverQuota, operationAt } from '#src/http/middleware.ts';
 import { type Operation, operationsOf, placeOfEvent } from '#src/http/operation.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
+import { accountMoves } from '#src/http/refusals.ts';
 import { valuesOf } from '#src/http/request-headers.ts';
 import { parseRequestTarget } from '#src/http/request-target.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 import type { CellCallers, Home } from './find-callers.ts';
-import type { HeldAccounts } from './hold-requests.ts';
+import type { HeldAccounts, Visit } from './hold-requests.ts';
 
 /** How long a request waits for the end of its account's move. */
 const HELD_MS = 2_000;
@@ -30,10 +30,8 @@ interface Front {
   readonly find: (method: string, path: string) => Operation | undefined;
 }
 
-/** Where a request goes, and the accounts whose move it must not run into. */
-interface Route {
+interface Route extends Pick<Visit, 'homes'> {
   readonly cell: Deps;
-  readonly accounts: readonly string[];
 }
 
 interface GateOptions {
@@ -74,9 +72,9 @@ export class Gate {
     let front = this.#main;
     let leave = (): void => undefined;
     try {
-      const { cell, accounts } = await this.#routeOf(operation, env.incoming);
-      front = this.#frontOf(cell);
-      leave = held.enter(accounts);
+      const route = await this.#routeOf(operation, env.incoming);
+      front = this.#frontOf(route.cell);
+      leave = held.enter(env.incoming, route);
     } catch (fault) {
       // Any app gives the answer its shape.
       callers.settle(env.incoming, Promise.reject(fault));
@@ -94,29 +92,45 @@ export class Gate {
     return front;
   }
 
-  async #routeOf(operation: Operation, incoming: IncomingMessage): Promise<Route> {
+  async #routeOf(operation: Operation, incoming: IncomingMessage): Promise<Route & Visit> {
+    const { held } = this.#options;
     const address = readAddress(incoming, this.#options.trustProxy);
     const [authorization] = valuesOf(incoming.rawHeaders, 'authorization');
     const { segments } = parseRequestTarget(incoming.url ?? '');
     const isOpen = operation.scope === 'none' || (operation.keyless === true && authorization === undefined);
-    if (isOpen) return { cell: await this.#findOpen(operation, segments, address), accounts: [] };
-    return this.#ofCaller(operation, segments, incoming, authorization, address);
+    const find = isOpen
+      ? () => this.#findOpen(operation, segments, address)
+      : () => this.#ofCaller(operation, segments, incoming, authorization, address);
+    const cameAt = monotonicMs();
+    for (;;) {
+      const since = monotonicMs();
+      const route = await find();
+      // Nothing is awaited from here to `enter` that a notification of a move could come before.
+      const moves = [...route.homes.keys()].find((account) => held.isHeld(account));
+      if (moves === undefined) return { ...route, since };
+      if (!(await held.untilFree(moves, cameAt + HELD_MS - monotonicMs()))) throw accountMoves();
+    }
   }
 
-  /** The cell with what a request without a key is about; the main one if none has it. */
-  async #findOpen(operation: Operation, segments: readonly string[], address: string): Promise<Deps> {
+  /** The route to what a request without a key is about; to the main cell if none has it. */
+  async #findOpen(operation: Operation, segments: readonly string[], address: string): Promise<Route> {
     const main = this.#main.deps;
     const place = placeOfEvent(operation);
-    const { operationId, isHere } = operation;
-    if ((place < 0 && isHere === undefined) || isOverQuota(this.#options.rateLimiter, operation, address)) return main;
-    const isIn = async (cell: Deps): Promise<boolean> =>
+    const { operationId, accountHere } = operation;
+    const nowhere = { cell: main, homes: new Map() };
+    if ((place < 0 && accountHere === undefined) || isOverQuota(this.#options.rateLimiter, operation, address))
+      return nowhere;
+    const accountIn = async (cell: Deps): Promise<string | undefined> =>
       place < 0
-        ? (await this.#frontOf(cell)
+        ? this.#frontOf(cell)
             .operations.get(operationId)
-            ?.isHere?.(segments.at(-1) ?? '')) === true
-        : (await cell.events.findOpen(segments[place] ?? '', cell.clock.now())) !== undefined;
-    const ask = async (cell: Deps) => ((await isIn(cell)) ? cell : undefined);
-    return (await firstOfCells([...main.cells.values()], ask)) ?? main;
+            ?.accountHere?.(segments.at(-1) ?? '')
+        : (await cell.events.findOpen(segments[place] ?? '', cell.clock.now()))?.event.accountId;
+    const ask = async (cell: Deps): Promise<Route | undefined> => {
+      const account = await accountIn(cell);
+      return account === undefined ? undefined : { cell, homes: new Map([[account, cell]]) };
+    };
+    return (await firstOfCells([...main.cells.values()], ask)) ?? nowhere;
   }
 
   async #ofCaller(
@@ -126,24 +140,15 @@ export class Gate {
     authorization: string | undefined,
     address: string,
   ): Promise<Route> {
-    const { callers, held } = this.#options;
-    const since = monotonicMs();
-    for (;;) {
-      const caller = await this.#keys.callerOf(authorization, address);
-      const home = callers.homeOf(authorization);
-      const place = placeOfEvent(operation);
-      const own = { cell: home?.cell ?? this.#main.deps, accounts: [caller.accountId] };
-      const found = home !== undefined && place >= 0 ? await findEvent(home, segments[place] ?? '') : undefined;
-      const route = found ?? own;
-      if (route.cell !== own.cell) await this.#introduce(route.cell, caller);
-      // Nothing is awaited from here to `enter` that a notification of a move could come before.
-      const moves = route.accounts.find((account) => held.isHeld(account));
-      if (moves === undefined) {
-        callers.settle(incoming, Promise.resolve(caller));
-        return route;
-      }
-      if (!(await held.untilFree(moves, since + HELD_MS - monotonicMs()))) throw accountMoves();
-    }
+    const { callers } = this.#options;
+    const caller = await this.#keys.callerOf(authorization, address);
+    callers.settle(incoming, Promise.resolve(caller));
+    const home = callers.homeOf(authorization);
+    const place = placeOfEvent(operation);
+    const own = home?.cell ?? this.#main.deps;
+    const found = home !== undefined && place >= 0 ? await findEvent(home, segments[place] ?? '') : undefined;
+    if (found !== undefined && found.cell !== own) await this.#introduce(found.cell, caller);
+    return found ?? { cell: own, homes: new Map([[caller.accountId, own]]) };
   }
 
   async #introduce(cell: Deps, caller: Caller): Promise<void> {
@@ -158,7 +163,15 @@ export class Gate {
 async function findEvent({ accountId, cell, guestCells }: Home, reference: string): Promise<Route | undefined> {
   const seenIn = async (one: Deps): Promise<Route | undefined> => {
     const found = await one.events.find(accountId, reference, one.clock.now());
-    return found && { cell: one, accounts: [...new Set([accountId, found.event.accountId])] };
+    return (
+      found && {
+        cell: one,
+        homes: new Map([
+          [accountId, cell],
+          [found.event.accountId, one],
+        ]),
+      }
+    );
   };
   return (await seenIn(cell)) ?? firstOfCells(guestCells, seenIn);
 }

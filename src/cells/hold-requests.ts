@@ -1,10 +1,22 @@
+import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { findAccount } from '#src/accounts/repository.ts';
+import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 
-/** Holds the requests of accounts that move to another cell, and knows when those under way have ended. */
+/** A request that is under way. */
+export interface Visit {
+  /** The accounts whose move it must not run into, with the cells in which they were found. */
+  readonly homes: ReadonlyMap<string, Deps>;
+  /** Before they were looked for, by `monotonicMs`. */
+  readonly since: number;
+}
+
+/** Holds the requests of accounts that move to another cell, and knows when the requests under way have ended. */
 export class HeldAccounts {
-  /** Until when requests are held, by account and `monotonicMs`: a hold that is not renewed ends. */
+  /** Until when requests are or were held, by account and `monotonicMs`: a hold that is not renewed ends. One entry for each account that moved. */
   readonly #until = new Map<string, number>();
+  readonly #visits = new WeakMap<IncomingMessage, Visit>();
   readonly #underWay = new Map<string, number>();
   #changed = Promise.withResolvers<void>();
 
@@ -13,20 +25,29 @@ export class HeldAccounts {
   }
 
   release(accountId: string): void {
-    this.#until.delete(accountId);
+    if (this.#until.has(accountId)) this.#until.set(accountId, monotonicMs());
     this.#tell();
   }
 
   isHeld(accountId: string): boolean {
-    const until = this.#until.get(accountId);
-    if (until === undefined) return false;
-    if (monotonicMs() < until) return true;
-    this.#until.delete(accountId);
+    return monotonicMs() < (this.#until.get(accountId) ?? 0);
+  }
+
+  /**
+   * Whether an account that a request is about has left the cell in which the request reads: it may have found rows that were deleted
+   * behind a move. Asks the databases only about accounts that were held since the request came.
+   */
+  async hasLeft(request: IncomingMessage): Promise<boolean> {
+    const { homes, since } = this.#visits.get(request) ?? { homes: [], since: 0 };
+    for (const [account, { db }] of homes)
+      if ((this.#until.get(account) ?? 0) >= since && (await findAccount(db, account)) === undefined) return true;
     return false;
   }
 
-  /** Counts a request of some accounts as under way. @returns ends it */
-  enter(accounts: readonly string[]): () => void {
+  /** Counts a request as under way. @returns ends it */
+  enter(request: IncomingMessage, visit: Visit): () => void {
+    this.#visits.set(request, visit);
+    const accounts = [...visit.homes.keys()];
     for (const account of accounts) this.#underWay.set(account, (this.#underWay.get(account) ?? 0) + 1);
     return () => {
       for (const account of accounts) {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { isSilent, otherCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
@@ -31,6 +32,7 @@ export function openCells(deps: Deps) {
   };
   return {
     callers,
+    hasLeft: (request: IncomingMessage) => held.hasLeft(request),
     onNotification: {
       guest_changed: (_cell: Deps, account: string) => callers.forget(account),
       account_moving: (cell: Deps, payload: string) =>

@@ -105,7 +105,7 @@ export async function withClient<T>(
 
 const RETRIES = 3;
 const SERIALIZATION_FAILURE = '40001';
-const DEADLOCK = '40P01';
+export const DEADLOCK = '40P01';
 
 /** The SQLSTATE of an error or of the first of its causes that has one. */
 export function databaseErrorCode(fault: unknown): string | undefined {

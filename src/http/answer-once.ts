@@ -19,9 +19,9 @@ import { inTurn, takeChangePlace } from './request-life.ts';
 import { answer, send } from './send.ts';
 
 /** What the steps of a request need of a cell. */
-export function serviceOf(deps: Deps, isElsewhere: Service['isElsewhere']): Service {
+export function serviceOf(deps: Deps, moves: Pick<Service, 'isElsewhere' | 'hasLeft'>): Service {
   return {
-    isElsewhere,
+    ...pick(moves, ['isElsewhere', 'hasLeft']),
     ...pick(deps, ['db', 'log', 'leases', 'load', 'threads', 'idempotency']),
     referenceUrl: deps.config.apiDocUrl,
     bodyFolder: path.join(deps.config.dataDir, 'bodies'),
@@ -38,8 +38,7 @@ interface Settable extends Pick<RequestContext, 'get'> {
 }
 
 /** Lets the effect of a request happen in another cell: its transaction, and the claim of its Idempotency-Key. */
-export const changeIn = (c: Settable, there: Deps): void =>
-  c.set('service', serviceOf(there, c.get('service').isElsewhere));
+export const changeIn = (c: Settable, there: Deps): void => c.set('service', serviceOf(there, c.get('service')));
 
 type SettleError = (error: ApiError, body: string) => Promise<void>;
 

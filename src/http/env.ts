@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Database } from '#src/database/client.ts';
@@ -37,8 +38,10 @@ export interface Service {
   readonly answersOf: (cells: readonly string[]) => readonly IdempotencyStore[];
   /** The stored answers of the cell with a name. @throws CellSilent before it is served */
   readonly answersIn: (cell: string) => IdempotencyStore;
-  /** Whether what an account did not find has moved to another cell meanwhile. @param named the event's ID or code, of a path with one */
-  readonly isElsewhere: (accountId: string, named: string | undefined) => Promise<boolean>;
+  /** Whether an event that an account did not find has moved to another cell meanwhile. @param named its ID or code */
+  readonly isElsewhere: (accountId: string, named: string) => Promise<boolean>;
+  /** Whether an account that a request is about has left its cell meanwhile: what was read may be a part, or nothing. */
+  readonly hasLeft: (request: IncomingMessage) => Promise<boolean>;
 }
 
 /** The variables of a request that middleware sets for later steps. */

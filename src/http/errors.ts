@@ -5,7 +5,7 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import { isKeyless } from './caller.ts';
 import type { Env, RequestContext } from './env.ts';
 import { isChange, type Operation, placeOfEvent } from './operation.ts';
-import { refuse } from './refusals.ts';
+import { accountMoves, refuse } from './refusals.ts';
 import { send } from './send.ts';
 
 /** Retry-After of an internal error that has none, whole seconds. */
@@ -53,31 +53,16 @@ export function envelope(error: ApiError, requestId: string, referenceUrl: strin
   return JSON.stringify({ error: { code, message, details, requestId, docUrl } });
 }
 
-/** A retry of the request goes to the new cell of its account, once that has everything. */
-export const accountMoves = (): ApiError =>
-  new ApiError('internal', 'The account is moving to another database. Retry.', undefined, RETRY_SECONDS);
-
-/** What is refused where the row of an event, account or business is not there. */
-const GONE_CODES: ReadonlySet<string> = new Set(['not_found', 'plan_limit']);
-
 /** The fault of a request; that its account moves, where the request did not find something because of that. */
 export async function unlessMoved(c: RequestContext, fault: unknown): Promise<unknown> {
-  const caller = c.get('caller');
-  if (!(fault instanceof ApiError)) return fault;
-  const { code, details } = fault;
+  const [caller, service] = [c.get('caller'), c.get('service')];
+  if (!(fault instanceof ApiError) || caller === undefined) return fault;
+  if (await service.hasLeft(c.env.incoming).catch(() => true)) return accountMoves();
   // Without a key, an event that is not found is answered as a missing key.
-  const isMissing =
-    GONE_CODES.has(code) ||
-    details?.['reason'] === 'payment_unavailable' ||
-    (code === 'unauthorized' && caller !== undefined && isKeyless(caller));
-  if (!isMissing || caller === undefined) return fault;
+  const isMissing = fault.code === 'not_found' || (fault.code === 'unauthorized' && isKeyless(caller));
   const named = c.get('requestTarget').segments[placeOfEvent(c.get('operation'))];
-  return (await c
-    .get('service')
-    .isElsewhere(caller.accountId, named)
-    .catch(() => false))
-    ? accountMoves()
-    : fault;
+  if (!isMissing || named === undefined) return fault;
+  return (await service.isElsewhere(caller.accountId, named).catch(() => false)) ? accountMoves() : fault;
 }
 
 export async function answerError(thrown: unknown, c: Context<Env>): Promise<Response> {

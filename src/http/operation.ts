@@ -29,8 +29,8 @@ export interface Operation {
   readonly role: Role;
   /** Also answers requests without a key, if the event that the path names allows this (`admitKeyless`). */
   readonly keyless?: true;
-  /** For an operation without a key: whether this cell holds what the last segment of the path names. Left out: any cell answers. */
-  readonly isHere?: (name: string) => Promise<boolean>;
+  /** For an operation without a key: the account of what the last segment of the path names, if this cell holds that. Left out: any cell answers. */
+  readonly accountHere?: (name: string) => Promise<string | undefined>;
   /** Unique, in camel case. */
   readonly operationId: string;
   readonly summary: string;

@@ -218,3 +218,7 @@ export function reasonOf(name: RefusalCase): string {
   const rule: Rule = REFUSALS[name];
   return rule.reason ?? name;
 }
+
+/** A retry of the request goes to the new cell of its account, once that has everything. */
+export const accountMoves = (): ApiError =>
+  new ApiError('internal', 'The account is moving to another database. Retry.', undefined, 1);

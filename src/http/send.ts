@@ -6,7 +6,7 @@ import { CHUNK_LENGTH, jsonPieces, streamBytes, streamText } from '#src/platform
 import type { Answer } from './answer.ts';
 import { type CachedJson, hasAlready, takesGzip } from './cached-json.ts';
 import type { RequestContext } from './env.ts';
-import { refuse } from './refusals.ts';
+import { accountMoves, refuse } from './refusals.ts';
 import { markRehearsal, rehearsedEventOf } from './rehearsal.ts';
 
 /**
@@ -28,10 +28,15 @@ function logBroken(c: RequestContext, fault: unknown): void {
   c.get('service').log.error({ requestId: c.get('requestId'), fault: summariseFault(fault) }, 'an answer broke off');
 }
 
+/** @throws ApiError 500 with `Retry-After` if a move overtook the request: lists and results are whole, or none (docs/scaling.md) */
+async function requireUnmoved(c: RequestContext): Promise<void> {
+  if (await c.get('service').hasLeft(c.env.incoming)) throw accountMoves();
+}
+
 /** Waits for the first piece, so that a failure before it still gets an error answer. */
 async function answerStream(
   c: RequestContext,
-  { open, type }: NonNullable<Answer['stream']>,
+  { open, type, endsUnderLock }: NonNullable<Answer['stream']>,
   status: number,
 ): Promise<Response> {
   if (c.req.method === 'HEAD') return send(c, status, type, null);
@@ -46,6 +51,7 @@ async function answerStream(
     if (first.done !== true) yield first.value;
     try {
       yield* { [Symbol.asyncIterator]: () => pieces };
+      if (endsUnderLock !== true) await requireUnmoved(c);
     } catch (fault) {
       // The headers are sent: only a broken connection can still show the client that the answer is incomplete.
       logBroken(c, fault);
@@ -86,7 +92,8 @@ export async function costly(c: RequestContext, account: string, read: () => Pro
   }
 }
 
-export function answer(c: RequestContext, result: Answer): Response | Promise<Response> {
+export async function answer(c: RequestContext, result: Answer): Promise<Response> {
+  await requireUnmoved(c);
   const { status } = result;
   if (result.headers !== undefined) Object.assign(c.get('headers'), result.headers);
   if (result.kept !== undefined) return answerCached(c, result.kept);

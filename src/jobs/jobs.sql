@@ -1,5 +1,5 @@
--- Enqueues a job in the caller's transaction. A job with the same key is replaced if it is not running; a running job keeps its row, but
--- loses its key and is not retried. If an account has its share of waiting jobs with this name and about this time, further ones run after
+-- Enqueues a job in the caller's transaction. A job with the same key is replaced if it is not running, also one that waits for the end of a
+-- move of its account; a running job keeps its row, but loses its key and is not retried. If an account has its share of waiting jobs with this name and about this time, further ones run after
 -- all other due jobs of their group: otherwise thousands of one account would keep the jobs of others waiting.
 CREATE OR REPLACE FUNCTION add_job(p_name text, p_payload json DEFAULT '{}', p_run_at bigint DEFAULT NULL, p_max_attempts integer DEFAULT 25,
   p_key text DEFAULT NULL, p_last boolean DEFAULT false, p_account text DEFAULT '') RETURNS void LANGUAGE plpgsql
@@ -17,7 +17,7 @@ BEGIN
     VALUES (p_name, p_key, p_payload, p_account, is_last, due, p_max_attempts, at)
     ON CONFLICT (key) DO UPDATE SET name = excluded.name, payload = excluded.payload, account = excluded.account, last = excluded.last,
       run_at = excluded.run_at, max_attempts = excluded.max_attempts, attempts = 0, counted = false, last_error = NULL
-      WHERE j.held_by IS NULL;
+      WHERE j.held_by IS NULL OR starts_with(j.held_by, 'move ');
     EXIT WHEN FOUND;
     UPDATE jobs SET key = NULL, max_attempts = attempts WHERE key = p_key AND held_by IS NOT NULL;
   END LOOP;

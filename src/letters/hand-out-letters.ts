@@ -8,6 +8,7 @@ import type { RequestContext } from '#src/http/env.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import { holdForChange } from '#src/voting-events/guard-change.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import {
   beginReading,
@@ -86,13 +87,15 @@ async function* readFile(
   }
 }
 
-/** @param at time of the download; undefined removes the mark */
+/** @param at time of the download; undefined removes the mark @throws ApiError 404 if the event was deleted, or moved to another cell */
 async function mark(
   deps: HandOutDeps,
   { event, run, number, keyId }: LetterFile,
   at: number | undefined,
 ): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
+    // A move of the event takes the mark along, or has begun before it: then the download breaks off.
+    await holdForChange(tx, event.id);
     const now = await lockLetters(tx, run.votingEventId, run.id);
     if (now === undefined || !isGenuineRun(deps.secrets, now)) throw refuse('rows_disagree');
     const { [String(number)]: before, ...others } = now.downloads;

@@ -37,7 +37,7 @@ export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env
     ...operation('receiveProviderEvent', 'POST /provider-webhooks/:provider/:businessId', {
       summary: 'Take a message of a payment provider',
       scope: 'none',
-      isHere: async (id) => (await findBusinessEver(payments.db, id)) !== undefined,
+      accountHere: async (id) => (await findBusinessEver(payments.db, id))?.accountId,
       description:
         'For the providers alone: a message must carry the signature of its provider, and has at most 256 KiB and 5,000 values.',
       answers: answersOne(z.object({ received: z.literal(true) }), 'The message is stored.'),

@@ -90,12 +90,12 @@ export function openLink<Content>(secrets: Secrets, token: string, schema: z.Zod
 
 const eventLink = z.object({ eventId: z.string() });
 
-/** Whether this cell holds the event of a link, whatever else the link says and however old it is. */
-export const isEventOfLinkHere =
+/** The account of the event of a link if this cell holds the event, whatever else the link says and however old it is. */
+export const accountOfLinkHere =
   ({ db, secrets }: Pick<Deps, 'db' | 'secrets'>) =>
-  async (token: string): Promise<boolean> => {
+  async (token: string): Promise<string | undefined> => {
     const link = unlessSpoilt(() => openLink(secrets, token, eventLink, 0));
-    return link !== undefined && (await findEventById(db, link.eventId)) !== undefined;
+    return link === undefined ? undefined : (await findEventById(db, link.eventId))?.accountId;
   };
 
 export const openDownload = (secrets: Secrets, token: string, nowMs: number): Download =>

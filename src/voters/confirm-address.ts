@@ -84,9 +84,9 @@ export function confirmAddressRouter(deps: Deps): Hono<Env> {
     ...operation('confirmAddress', 'POST /:token', {
       summary: 'Confirm the address of a registration',
       scope: 'none',
-      isHere: async (token) => {
+      accountHere: async (token) => {
         const [eventId] = openConfirmation(deps.secrets, token) ?? [];
-        return eventId !== undefined && (await findEventById(deps.db, eventId)) !== undefined;
+        return eventId === undefined ? undefined : (await findEventById(deps.db, eventId))?.accountId;
       },
       description:
         'Confirms the address at any time before the close, any number of times, and casts nothing. With automatic approval, a registration whose link is not used within 7 days expires.',

@@ -116,6 +116,8 @@ export async function mailVoterKeyAgain(
   { beforeOpening }: z.output<typeof mailVoterKeyBody>,
 ): Promise<void> {
   const { event } = organizer;
+  // Without the lock, the job would be lost with an event that is deleted or moved to another cell meanwhile.
+  await holdWorld(tx, event);
   const voter = orNotFound(await findVoter(tx, event.id, id));
   if (event.type === 'poll') throw refuse('poll_without_keys');
   requireMailable(event, deps.clock.now(), beforeOpening === true);

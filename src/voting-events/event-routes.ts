@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'drizzle-orm';
 import { Hono } from 'hono';
 import { type Executor, valuesOf } from '#src/database/client.ts';
@@ -10,6 +11,7 @@ import { body } from '#src/http/body.ts';
 import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
+import { accountMoves } from '#src/http/refusals.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { loadEvent, withoutForgedShares } from './access.ts';
@@ -17,7 +19,7 @@ import { createEvent, judgeEventParts } from './create-event.ts';
 import { deleteVotingEvent } from './delete-event.ts';
 import { createEventBody, deleteEventQuery, listEventsQuery, updateEventBody } from './event-body.ts';
 import { withoutForgedEnd } from './event-tag.ts';
-import { listEvents } from './repository.ts';
+import { listEvents, listShared } from './repository.ts';
 import { judgeChangeParts, updateVotingEvent } from './update-event.ts';
 import { type VotingEvent, viewEvent, votingEventView } from './voting-event.ts';
 
@@ -41,6 +43,19 @@ async function countIn(executor: Executor, events: readonly VotingEvent[]): Prom
   return counts;
 }
 
+/**
+ * Where the events that are shared with an account stand, by their IDs. Read before and after a list of several cells: one that moved
+ * meanwhile may be missing in it. @throws ApiError 500 with `Retry-After` for an event between two cells
+ */
+async function findShared(cells: readonly Deps[], accountId: string): Promise<Map<string, string>> {
+  const found = await Promise.all(cells.map(async ({ db, cell }) => ({ cell, rows: await listShared(db, accountId) })));
+  const places = new Map(
+    found.flatMap(({ cell, rows }) => rows.flatMap(({ id, lives }) => (lives ? [[id, cell] as const] : []))),
+  );
+  if (found.some(({ rows }) => rows.some(({ id }) => !places.has(id)))) throw accountMoves();
+  return places;
+}
+
 export function eventRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const creationBody = body(createEventBody, judgeEventParts(deps));
@@ -60,11 +75,13 @@ export function eventRouter(deps: Deps): Hono<Env> {
       const after = decodeCursor(deps.secrets, name, cursor);
       const nowMs = deps.clock.now();
       const all = [deps, ...otherCells(deps).filter(({ cell }) => cells.includes(cell))];
+      const before = all.length > 1 ? await findShared(all, accountId) : undefined;
       const seen = all.map(async (there) => {
         const rows = await listEvents(requireServed(there).db, { ...filter, accountId, after, nowMs }, limit);
         return rows.map((row) => ({ there, row }));
       });
       const rows = (await Promise.all(seen)).flat();
+      if (all.length > 1 && !isDeepStrictEqual(await findShared(all, accountId), before)) throw accountMoves();
       if (all.length > 1) rows.sort((one, other) => (one.row.id < other.row.id ? -1 : 1));
       const { page, nextCursor } = cutPage(
         rows.slice(0, limit + 1),

@@ -16,6 +16,7 @@ import { type TaggedRows, taggedRows } from '#src/database/tagged-rows.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import { arrivingCode } from './code-claims.ts';
 import type { listEventsQuery } from './event-body.ts';
 import { type DECIDING_COLUMNS, isGenuineEvent, rowOfEvent, rowOfInvite, tagOfEvent, UNSET } from './event-tag.ts';
 import { isRehearsalOver, lifeOf, missedStart, statusAt } from './lifecycle.ts';
@@ -363,6 +364,17 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
   return unionAll(own, shared)
     .orderBy(sql`id`)
     .limit(limit + 1);
+}
+
+/**
+ * The events that are shared with an account, as a cell has them. `lives` is false on the way to the cell: the event is in the other one, or
+ * between the two.
+ */
+export async function listShared(executor: Executor, accountId: string) {
+  const { rows } = await executor.execute<{ id: string; lives: boolean }>(sql`
+    SELECT e.id, e.deleted_at IS NULL AS lives FROM event_invites i JOIN voting_events e ON e.id = i.voting_event_id
+    WHERE i.account_id = ${accountId} AND (e.deleted_at IS NULL OR starts_with(e.code_key, ${arrivingCode('')})) ORDER BY e.id`);
+  return rows;
 }
 
 /**

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { finishMove, finishMoves, MoveRefused, showMovedAccounts } from '#src/cells/finish-move.ts';
+import { finishMove, finishMoves, MoveRefused, showMovedAccounts, withCell } from '#src/cells/finish-move.ts';
 import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
 import { startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { people, votesFor } from '#test/harness/elections.ts';
@@ -59,6 +61,17 @@ test('a cell that is silent keeps no account of other cells between two cells', 
   expect(await homesOf(ofC)).toEqual(['c']);
 });
 
+test('a look for moves keeps no connection to a cell that is frozen', async () => {
+  const closed = Promise.withResolvers<void>();
+  const frozen = createServer((socket) => void socket.resume().on('close', () => closed.resolve()));
+  onTestFinished(() => void frozen.close());
+  await once(frozen.listen(0, '127.0.0.1'), 'listening');
+  const { port } = frozen.address() as AddressInfo;
+  const databaseUrl = `postgres://voting@127.0.0.1:${port}/voting`;
+  await expect(withCell({ databaseUrl }, async () => undefined)).rejects.toThrow();
+  await closed.promise;
+});
+
 test('an account that came back loses nothing to who was late with its first move', async () => {
   const account = await service.account('enterprise', 'main');
   const election = await account.event({ type: 'election' });
@@ -95,6 +108,19 @@ test('an account that came back loses nothing to who was late with its first mov
   });
   expect(await account.of(election).show('/voters')).toHaveLength(3);
   expect([before.length, await keys()]).toEqual([1, before]);
+});
+
+test('the old cell keeps the ballots of an account that no other cell has', async () => {
+  const account = await service.account('enterprise', 'main');
+  const event = await account.event();
+  for (let n = 0; n < 3; n += 1) await account.votePoll(event, votesFor(event));
+  const ballots = () => read('main', 'SELECT 1 FROM ballot_queue WHERE voting_event_id = $1', [event.id]);
+  await expect(move(account, 'main', 'b', cutAt('switched'))).rejects.toThrow(Killed);
+  // As if cell b came back from a backup of before the move.
+  await read('b', 'DELETE FROM arriving_rows WHERE account_id = $1', [account.id]);
+  await read('b', 'SELECT delete_event_rows($1, 100000)', [event.id]);
+  await finishMoves(cellOf('main'));
+  expect(await ballots()).toHaveLength(3);
 });
 
 test('the cell that an election has left vacuums the tables that would show who voted when', async () => {

@@ -1,19 +1,23 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { noteGuestCell } from '#src/accounts/guests.ts';
 import { finishMoves, MoveRefused } from '#src/cells/finish-move.ts';
+import { DAY_MS } from '#src/platform/clock.ts';
+import { noteDelivered } from '#src/webhooks/sending-repository.ts';
+import { demand } from '#test/harness/answers.ts';
 import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
 import { people } from '#test/harness/elections.ts';
 import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { startTestService, untilTrue } from '#test/harness/test-service.ts';
-import { use, useDatabase } from '#test/harness/use.ts';
+import { use, useDatabase, useReceivers } from '#test/harness/use.ts';
 
 // What a move would lose, it waits for or refuses (docs/scaling.md, "A move").
 
 const [databaseB, databaseC] = [await useDatabase(), await useDatabase()];
 const cells = { DATABASE_CELLS: `b=${databaseB.url},c=${databaseC.url}` };
 const service = await use(startTestService({ environment: cells }));
-const { cellOf, move } = cellsOf(service);
+const { cellOf, move, read } = cellsOf(service);
+const receive = useReceivers();
 
 /** Keeps statements with a text from being sent. @returns lets them go */
 function holdStatements(isHeld: (text: string) => boolean) {
@@ -79,6 +83,64 @@ test('an event does not move while the voters of a deleted one are copied into i
   await untilTrue(async () => (await account.of(copy).show('')).copy?.done === 20);
   await move(account, 'main', 'b');
   expect(await account.of(copy).show('/voters')).toHaveLength(20);
+});
+
+test('messages about voters of a deleted event lose the voters before the account moves', async () => {
+  const account = await service.account('enterprise', 'main');
+  const { url } = await receive((response) => response.writeHead(500).end());
+  await account.make('/webhook-endpoints', { url, eventTypes: ['voter.created'] });
+  const election = await account.event({ type: 'election' });
+  await account.of(election).make('/voters/batch', { voters: people(2, 'person.example') });
+  const named = (cell: string) => read(cell, "SELECT 1 FROM webhook_deliveries WHERE body LIKE '%person.example%'");
+  expect(await named('main')).toHaveLength(2);
+  const { release } = holdStatements((text) => text.includes('take_jobs'));
+  expect((await account.delete(`/voting-events/${election.id}`)).status).toBe(204);
+  await expect(move(account, 'main', 'b')).rejects.toThrow(MoveRefused);
+  release();
+  await untilTrue(async () => (await named('main')).length === 0);
+  await move(account, 'main', 'b');
+  expect(await named('b')).toEqual([]);
+});
+
+test('an account moves while its webhooks are sent', async () => {
+  const account = await service.account('enterprise', 'main');
+  const { url, received } = await receive();
+  const { id: endpointId } = await account.make('/webhook-endpoints', { url, eventTypes: ['voting_event.created'] });
+  await account.event();
+  await untilTrue(async () => received.length === 1);
+  const delivery = 'SELECT id FROM webhook_deliveries WHERE endpoint_id = $1';
+  const [sent] = await read('main', delivery, [endpointId]);
+  const note = { endpointId, deliveryId: String(sent?.['id']), at: Date.now(), durationMs: 1 };
+  await move(account, 'main', 'b', async (stage) => {
+    if (stage !== 'copied') return;
+    await noteDelivered(cellOf('main').db.$client, [{ ...note, responseStatus: 200, responseBody: null }]);
+  });
+  expect(await read('b', delivery, [endpointId])).toEqual([sent]);
+});
+
+test('a job that is planned again while a move waits is there once, and counts as waiting', async () => {
+  const account = await service.account('enterprise', 'main');
+  const event = await account.event({ type: 'election', endsAt: Date.now() + 20 * DAY_MS }, undefined, false);
+  // A job of the account that runs for long.
+  await read('main', "INSERT INTO job_runners (id, seen_at) VALUES ('slow', now_ms() + 600000)");
+  await read(
+    'main',
+    `INSERT INTO jobs (name, payload, account, last, run_at, max_attempts, created_at, held_by, held_at)
+     VALUES ('mail_account', json_build_object('accountId', $1::text), $1, false, 0, 5, 0, 'slow', now_ms() + 600000)`,
+    [account.id],
+  );
+  const jobs = (cell: string) =>
+    read(cell, 'SELECT key, attempts < max_attempts AS waits FROM jobs WHERE payload::text LIKE $1 ORDER BY key', [
+      `%${event.id}%`,
+    ]);
+  const before = await jobs('main');
+  const moving = move(account, 'main', 'b');
+  const held = "SELECT 1 FROM jobs WHERE held_by = 'move ' || $1";
+  await untilTrue(async () => (await read('main', held, [account.id])).length > 0);
+  demand(await account.of(event).patch('', { endsAt: Date.now() + 10 * DAY_MS }), 200);
+  await read('main', "DELETE FROM jobs WHERE held_by = 'slow'");
+  await moving;
+  expect([before.length > 0, await jobs('b')]).toEqual([true, before]);
 });
 
 test('the trail and the invites of an event that moved say who its guests were', async () => {

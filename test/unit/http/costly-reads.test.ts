@@ -17,7 +17,8 @@ function ask() {
   const life = new RequestLife(bindings as unknown as HttpBindings);
   const leases = createLeases(new Presence());
   const load = { pressure: () => ({ waiting: 0, underWay: 0, delayMs: 0 }) };
-  const known: Record<string, unknown> = { life, headers: {}, operation: { path: '/' }, service: { leases, load } };
+  const service = { leases, load, hasLeft: async () => false };
+  const known: Record<string, unknown> = { life, headers: {}, operation: { path: '/' }, service };
   const get = (name: string) => known[name];
   const c = { get, req: { method: 'POST' }, env: bindings } as unknown as RequestContext;
   const hangUp = () => {
