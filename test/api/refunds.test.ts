@@ -7,6 +7,7 @@ import { parseCsv } from '#test/harness/parse-csv.ts';
 import {
   ageRefund,
   type PaidEvent,
+  PRICE,
   PROVIDERS,
   referenceOf,
   restingRefundJobs,
@@ -103,6 +104,9 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
     expect((await hear(2)).toSorted()).toEqual(told);
     expect((await event.page('ballot/confirm', { confirmationCode })).status).toBe(404);
     expect(alarmsOf(attempt)).toEqual(['refund_failed']);
+    // The merchant has the money: the statistics say so, as the file does.
+    const { refunded, revenue } = (await event.show('/stats')).payments;
+    expect([refunded, revenue]).toEqual([0, [PRICE[provider]]]);
   });
 
   test('that takes days is pending, and refunded when the payer has the money', async () => {
