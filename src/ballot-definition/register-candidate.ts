@@ -85,6 +85,8 @@ export async function registerCandidate(
 ): Promise<Candidate> {
   const event = await lockForChange(tx, votingEventId);
   if (read !== undefined) requireSameWorld(read, event);
+  // A price was set while this request was read: its retry is told to pay.
+  if (read !== undefined && event.payToRegisterCandidate !== null) throw worldChanged();
   const nowMs = event.lockedAt;
   const count = await requireRegistration(tx, event, body, nowMs, rehearsal);
   const candidate = await insertCandidate(tx, {
