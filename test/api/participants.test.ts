@@ -99,6 +99,20 @@ describe('a poll', () => {
     expect(valuesOf(data, 'source')).toEqual(['organizer', 'poll']);
   });
 
+  test('keeps the identity under which a ballot was cast: of a participant the name alone can be changed', async () => {
+    const event = await account.event({ voter: { requireVoterId: true, saveVoterInfo: true } });
+    const named = (voterId: string) => ({ visitorId: visitor(), voterId, email: `${voterId}@mail.example` });
+    for (const voterId of ['A-1', 'B-2']) expect(await castAndConfirm(event, named(voterId))).toBe('voted');
+    const own = account.of(event);
+    const { id } = (await own.show('/voters'))[0];
+    for (const change of [{ voterId: 'B-2' }, { voterId: 'C-3' }, { email: 'c@mail.example' }])
+      expect(refusalOf(await own.patch(`/voters/${id}`, change))).toEqual([409, 'event_has_ballots']);
+    expect(demand(await own.patch(`/voters/${id}`, { name: 'Ada' }), 200)).toMatchObject({
+      name: 'Ada',
+      voterId: 'A-1',
+    });
+  });
+
   test('says of a voter that they voted by the participation of its own event alone', async () => {
     const voter = { requireVoterId: true };
     const [voted, other] = await Promise.all([0, 1].map(() => account.event({ voter })));
