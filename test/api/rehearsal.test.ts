@@ -399,6 +399,15 @@ describe('the rehearsal of an election', () => {
     expect(mailsTo(email)).toHaveLength(10);
   });
 
+  test('mails keys to a voter whose requests of before are used up', async () => {
+    const event = await create({ startsAt: Date.now() + 86_400_000 });
+    const email = address('voter');
+    await addVoter(event, email);
+    for (let mails = 0; mails < 5; mails += 1) await requestKey(event, email);
+    await of(event).change('', { status: 'rehearsal' });
+    await requestKey(event, email);
+  });
+
   test('leaves the stored answers to requests of before', async () => {
     const event = await create({});
     const email = address('voter');
