@@ -642,6 +642,26 @@ test('checkouts of a rehearsal do not use up those of the real event', async () 
   expect(await ask(1)).toEqual([402]);
 });
 
+describe.each(PROVIDERS)('a registration that is paid through %s before a rehearsal', (provider) => {
+  const path = 'register/candidate';
+  async function prepare() {
+    const payments = { payToRegisterCandidate: PRICE[provider] };
+    const settings = { payments, candidate: { selfRegistration: true }, startsAt: Date.now() + 86_400_000 };
+    const event = await poll(provider, settings, PLURALITY, false);
+    return { event, body: { name: 'Cleo', positionIds: [event.positions[0]?.id], ...BACK } };
+  }
+
+  test('leads to its own page, and the same request in the rehearsal to one that takes no money', async () => {
+    const { event, body } = await prepare();
+    const first = () => event.account.page(event, path, body, { 'Idempotency-Key': `register-${event.id}` });
+    const real = demand(await first(), 402).paymentAttemptId;
+    await event.change({ status: 'rehearsal' });
+    ownPageOf(await first());
+    await event.change({ status: 'scheduled' });
+    expect(demand(await first(), 402).paymentAttemptId).toBe(real);
+  });
+});
+
 test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wiped', async (provider) => {
   const payments = { payToVote: PRICE[provider], payToRegisterCandidate: PRICE[provider] };
   const isA = provider === 'provider_a';
