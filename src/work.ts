@@ -1,6 +1,7 @@
 import { mailAccountJob } from '#src/accounts/mail-account.ts';
 import { forgetMailQuotas } from '#src/accounts/take-mail.ts';
 import { removeDeletedRowsJob } from '#src/ballot-definition/delete-rows.ts';
+import { withdrawPaidCandidateJob } from '#src/ballot-definition/register-candidate.ts';
 import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { noteForgedRowsJob } from '#src/ballot-log/restore-end.ts';
 import { removeDeadRowsJob } from '#src/ballot-log/rewrite-roll.ts';
@@ -82,6 +83,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     processProviderEventJob(payments),
     refundPaymentJob(payments),
     giveEventBackJob(payments),
+    withdrawPaidCandidateJob(deps),
     checkBusinessJob(payments),
     publishStatusJob(deps),
     renewReadinessJob(deps),

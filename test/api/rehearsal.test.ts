@@ -660,6 +660,32 @@ describe.each(PROVIDERS)('a registration that is paid through %s before a rehear
     await event.change({ status: 'scheduled' });
     expect(demand(await first(), 402).paymentAttemptId).toBe(real);
   });
+
+  test.each([
+    ['approved', 'withdrawn'],
+    ['pending', 'rejected'],
+  ])(
+    'and goes back while a round is closed leaves a candidate who is %s in that round alone',
+    async (before, after) => {
+      const { event, body } = await prepare();
+      const attempt = await event.buy(path, body);
+      const candidate = `/candidates/${demand(await event.page(path, { paymentAttemptId: attempt }), 201).id}`;
+      if (before === 'approved') await event.account.of(event).change(candidate, { status: before });
+      await event.change({ status: 'rehearsal' });
+      await event.change({ status: 'closed' });
+      demand(await event.account.of(event).post(`/payments/${attempt}/refund`), 202);
+      await event.refunded(attempt);
+      const runAgain = () => service.query("UPDATE jobs SET run_at = 0 WHERE name = 'withdraw_paid_candidate'");
+      await runAgain();
+      // The round is final: its result shows the candidate.
+      expect((await event.show(candidate)).status).toBe(before);
+      await event.change({ status: 'open' });
+      await untilTrue(async () => {
+        await runAgain();
+        return (await event.show(candidate)).status === after;
+      });
+    },
+  );
 });
 
 test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wiped', async (provider) => {
