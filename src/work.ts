@@ -25,7 +25,7 @@ import { askWitnesses, askWitnessesJob } from '#src/service-log/ask-witnesses.ts
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { leaveDeletedGroups } from '#src/voters/change-in-pages.ts';
 import { copyRollJob } from '#src/voters/copy-event.ts';
-import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
+import { eraseParticipantsJob, removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { publishApprovedJob } from '#src/voters/disclose-voters.ts';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
@@ -67,6 +67,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     removeDeletedEventJob(deletions),
     removeDeletedRowsJob(deletions, (db, eventId) => leaveDeletedGroups(db, deps.secrets, eventId)),
     removeDeletedVotersJob(deletions),
+    eraseParticipantsJob(deletions, deps.secrets),
     sendVoterKeyJob(mails),
     copyRollJob(deps),
     noteForgedRowsJob(deps),
