@@ -59,20 +59,20 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2017,
   database: 2325,
   'embedded-postgres': 849,
-  http: 4283,
+  http: 4284,
   server: 1016,
   reference: 2766,
   jobs: 612,
   mail: 618,
   accounts: 1017,
   webhooks: 2669,
-  'voting-events': 5335,
-  'ballot-definition': 3872,
-  voters: 5563,
+  'voting-events': 5371,
+  'ballot-definition': 3897,
+  voters: 5610,
   payments: 4084,
   credits: 710,
-  ballots: 3153,
-  'ballot-log': 4691,
+  ballots: 3155,
+  'ballot-log': 4700,
   'service-log': 699,
   tally: 2554,
   results: 6330,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4312,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_909;
+const LINES_OF_ALL = 68_028;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

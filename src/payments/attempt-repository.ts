@@ -283,7 +283,7 @@ export async function listDueAttempts(executor: Executor): Promise<PaymentAttemp
 export async function readPaymentFigures(executor: Executor, votingEventId: string) {
   // As `backOf`: a refund by the merchant that failed later gave nothing back.
   const isBack = sql`(p.refunded_at IS NOT NULL OR (p.reversed_at IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM payment_refunds r WHERE r.voting_event_id = p.voting_event_id AND r.attempt_id = p.id
+    SELECT 1 FROM payment_refunds r WHERE r.voting_event_id = ${votingEventId} AND r.attempt_id = p.id
       AND r.provider_payment_id = p.provider_payment_id AND r.status = 'failed')))`;
   const { rows } = await executor.execute<Record<'attempts' | 'succeeded' | 'fulfilled' | 'refunded', number>>(sql`
     SELECT count(*)::int AS attempts, count(*) FILTER (WHERE status = 'succeeded')::int AS succeeded,
