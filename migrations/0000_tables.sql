@@ -770,7 +770,7 @@ CREATE TABLE dropped_ballots (
 );
 
 -- ballots: the box. Sealed ballots of consecutive leaves, in the order of the log (src/ballots/block-encoding.ts). A block is written
--- once, with its leaves, and never changes. What a count reads stands apart from what it does not.
+-- once, with its leaves, and never changes, but that a poll's voter IDs may be erased. What a count reads stands apart from what it does not.
 CREATE TABLE ballot_blocks (
   voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
   first_leaf bigint NOT NULL,

@@ -39,8 +39,11 @@ CREATE OR REPLACE TRIGGER ballot_logs_stay BEFORE DELETE ON ballot_logs
   FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
 CREATE OR REPLACE TRIGGER ballot_blocks_checked BEFORE INSERT ON ballot_blocks
   FOR EACH ROW EXECUTE FUNCTION check_ballot_block();
-CREATE OR REPLACE TRIGGER ballot_blocks_stay BEFORE DELETE OR UPDATE ON ballot_blocks
+CREATE OR REPLACE TRIGGER ballot_blocks_stay BEFORE DELETE OR UPDATE OF voting_event_id, first_leaf, ballots, entries, weights, tags, tag_heads,
+  salts, sealed_times, ids, country_codes, submitted_at ON ballot_blocks
   FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER ballot_blocks_keep_shown BEFORE UPDATE OF voter_ids ON ballot_blocks
+  FOR EACH ROW EXECUTE FUNCTION guard_shown_voter_ids();
 CREATE OR REPLACE TRIGGER ballot_blocks_not_emptied BEFORE TRUNCATE ON ballot_blocks
   FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
 CREATE OR REPLACE TRIGGER voided_ballots_not_emptied BEFORE TRUNCATE ON voided_ballots

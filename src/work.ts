@@ -1,6 +1,7 @@
 import { mailAccountJob } from '#src/accounts/mail-account.ts';
 import { forgetMailQuotas } from '#src/accounts/take-mail.ts';
 import { removeDeletedRowsJob } from '#src/ballot-definition/delete-rows.ts';
+import { withdrawPaidCandidateJob } from '#src/ballot-definition/register-candidate.ts';
 import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { noteForgedRowsJob } from '#src/ballot-log/restore-end.ts';
 import { removeDeadRowsJob } from '#src/ballot-log/rewrite-roll.ts';
@@ -24,7 +25,7 @@ import { askWitnesses, askWitnessesJob } from '#src/service-log/ask-witnesses.ts
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { leaveDeletedGroups } from '#src/voters/change-in-pages.ts';
 import { copyRollJob } from '#src/voters/copy-event.ts';
-import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
+import { eraseParticipantsJob, removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { publishApprovedJob } from '#src/voters/disclose-voters.ts';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
@@ -66,6 +67,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     removeDeletedEventJob(deletions),
     removeDeletedRowsJob(deletions, (db, eventId) => leaveDeletedGroups(db, deps.secrets, eventId)),
     removeDeletedVotersJob(deletions),
+    eraseParticipantsJob(deletions, deps.secrets),
     sendVoterKeyJob(mails),
     copyRollJob(deps),
     noteForgedRowsJob(deps),
@@ -82,6 +84,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     processProviderEventJob(payments),
     refundPaymentJob(payments),
     giveEventBackJob(payments),
+    withdrawPaidCandidateJob(deps),
     checkBusinessJob(payments),
     publishStatusJob(deps),
     renewReadinessJob(deps),

@@ -57,22 +57,22 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2067,
   'payment-providers': 2017,
-  database: 2325,
+  database: 2503,
   'embedded-postgres': 849,
-  http: 4295,
+  http: 4296,
   server: 1017,
   reference: 2766,
   jobs: 618,
   mail: 618,
   accounts: 1017,
   webhooks: 2669,
-  'voting-events': 5369,
-  'ballot-definition': 3894,
-  voters: 5601,
-  payments: 4084,
+  'voting-events': 5405,
+  'ballot-definition': 3919,
+  voters: 5648,
+  payments: 4080,
   credits: 710,
-  ballots: 3153,
-  'ballot-log': 4691,
+  ballots: 3155,
+  'ballot-log': 4700,
   'service-log': 699,
   tally: 2554,
   results: 6349,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4320,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_145;
+const LINES_OF_ALL = 68_442;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -10,6 +10,7 @@ import { holdForChange, MAX_CANDIDATE_NUMBER } from '#src/voting-events/guard-ch
 import { endsOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
+import { topUpPrices } from './record-ballot-change.ts';
 import { type BallotRows, listGroups, listParts, listPositions, readSmallBallot } from './repository.ts';
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
 
@@ -229,9 +230,7 @@ export async function listPrices(
 ): Promise<Price[]> {
   const offers = (await listPositions(executor, event.id)).flatMap(({ quadraticTopUp }) => quadraticTopUp ?? []);
   const offered = offers.flatMap((offer) =>
-    offer.pricingModel === 'ratio'
-      ? [{ currency: offer.currency, amountMinor: offer.pricePerCreditMinor * offer.minCredits }]
-      : offer.tiers.map(({ amountMinor }) => ({ currency: offer.currency, amountMinor })),
+    topUpPrices(offer).map(({ amountMinor }) => ({ currency: offer.currency, amountMinor })),
   );
   return [event.payToVote, event.payToRegisterCandidate, ...offered].filter((price) => price !== null);
 }

@@ -100,12 +100,14 @@ export async function recordBallotChange(
   else await recordEvent(tx, deps, { ...told, change: entry });
 }
 
-function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: number }[] {
+/** A business that takes these prices takes each number of credits of the offer: both ends are within its bounds, and neighbours in its steps. */
+export function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: number }[] {
   if (topUp.pricingModel === 'tiered')
     return topUp.tiers.map(({ amountMinor }, index) => ({ field: `tiers[${index}].amountMinor`, amountMinor }));
   const { pricePerCreditMinor, minCredits, maxCredits } = topUp;
   return [
     { field: 'minCredits', amountMinor: pricePerCreditMinor * minCredits },
+    { field: 'pricePerCreditMinor', amountMinor: pricePerCreditMinor * Math.min(minCredits + 1, maxCredits) },
     { field: 'maxCredits', amountMinor: pricePerCreditMinor * maxCredits },
   ];
 }

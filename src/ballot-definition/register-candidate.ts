@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { changeBy } from '#src/accounts/changes.ts';
 import { planLimit } from '#src/accounts/plans.ts';
-import type { Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { AnswerShapes } from '#src/http/answer-shapes.ts';
 import type { Claim } from '#src/http/idempotent-request.ts';
 import { type RefusalCase, refuse } from '#src/http/refusals.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
@@ -18,7 +20,7 @@ import {
   worldChanged,
 } from '#src/voting-events/guard-change.ts';
 import { isFinalAt, isRehearsalOver, notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
-import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
+import { REHEARSED_MS, requireSameWorld } from '#src/voting-events/rehearsal.ts';
 import { holdEvent, lockEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
@@ -85,6 +87,8 @@ export async function registerCandidate(
 ): Promise<Candidate> {
   const event = await lockForChange(tx, votingEventId);
   if (read !== undefined) requireSameWorld(read, event);
+  // A price was set while this request was read. The caller has not seen it and must retry.
+  if (read !== undefined && event.payToRegisterCandidate !== null) throw worldChanged();
   const nowMs = event.lockedAt;
   const count = await requireRegistration(tx, event, body, nowMs, rehearsal);
   const candidate = await insertCandidate(tx, {
@@ -153,6 +157,20 @@ export async function registerPaidCandidate(tx: Transaction, deps: BallotChangeD
   return viewRegisteredCandidate(await registerCandidate(tx, deps, attempt.votingEventId, registration, origin));
 }
 
+const payload = z.strictObject({ votingEventId: z.string(), id: z.string() });
+const WITHDRAW_PAID_CANDIDATE = {
+  name: 'withdraw_paid_candidate',
+  maxAttempts: 25,
+  group: 'payments',
+  payload,
+} as const;
+
+export const withdrawPaidCandidateJob = (deps: BallotChangeDeps & Pick<Deps, 'db'>): Job<z.output<typeof payload>> =>
+  defineJob({
+    ...WITHDRAW_PAID_CANDIDATE,
+    work: (attempt) => inTransaction(deps.db, (tx) => withdrawPaidCandidate(tx, deps, attempt)),
+  });
+
 /** Rejects a pending candidate, or withdraws an approved one, whose registration was refunded before the final result (completions 7.4). */
 export async function withdrawPaidCandidate(
   tx: Transaction,
@@ -160,7 +178,13 @@ export async function withdrawPaidCandidate(
   { id, votingEventId }: { readonly id: string; readonly votingEventId: string },
 ): Promise<void> {
   const event = await lockEvent(tx, votingEventId);
-  if (event === undefined || isFinalAt(event, event.lockedAt)) return;
+  if (event === undefined) return;
+  if (isFinalAt(event, event.lockedAt)) {
+    // The result of a closed round keeps the candidate; the next round and the real ballot do not.
+    const runAtMs = event.lockedAt + REHEARSED_MS;
+    if (event.rehearsalSince !== null) await enqueue(tx, WITHDRAW_PAID_CANDIDATE, { votingEventId, id }, { runAtMs });
+    return;
+  }
   if (isRehearsalOver(event, event.lockedAt)) throw worldChanged();
   const before = await findCandidateOfPayment(tx, votingEventId, id);
   if (before?.status !== 'pending' && before?.status !== 'approved') return;

@@ -46,7 +46,7 @@ export function parseMoment(text: string): number {
   const [, date, time, zone = ''] = MOMENT.exec(text.trim()) ?? [];
   const timeMs = Date.parse(`${date}T${time}${/^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone}`);
   // `Date.parse` takes 31 June for 1 July.
-  const isDay = !Number.isNaN(Date.parse(`${date}T00:00Z`)) && new Date(`${date}T00:00Z`).toISOString().startsWith(`${date}T`);
+  const isDay = new Date(`${date}T00:00Z`).getUTCDate() === Number(date?.slice(8));
   if (Number.isNaN(timeMs) || !isDay)
     throw new InvalidArgumentError('must be a moment with its time zone, such as 2026-11-21T09:59:00Z');
   return timeMs;

@@ -85,7 +85,8 @@ export class RequestSeal {
   /** Hashes of the request's key and content: one under each listed secret key, so that a retry after a rotation finds its request. */
   requestKeys(request: IdempotentRequest): Buffer[] {
     return this.fingerprints(request).map((own, index) => {
-      const name = canonicalJson([request.apiKeyId, request.key, own.toString('hex')]);
+      // In a rehearsal the same request counts as new, and must not find the real payment that it began before.
+      const name = canonicalJson([request.apiKeyId, request.key, own.toString('hex'), request.rehearsal ?? null]);
       return this.#secretsOf(request).macs('fingerprint', name)[index] ?? own;
     });
   }

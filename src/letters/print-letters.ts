@@ -76,7 +76,7 @@ async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: Pr
   if (!isGenuineEvent(deps.secrets, event) || !isGenuineRun(deps.secrets, run)) return 'forged';
   if (run.finishedAt !== null) {
     if (run.printed > 0 || run.listedTo >= run.listUntil) return 'over';
-    // The run was ended: its file may have been stored since, and keys of it that nobody has would keep voters from being invited.
+    // The run was ended: its file may have been stored since, and keys that reach no voter would keep voters from being invited.
     await deleteParts(tx, eventId, runId);
     const listedTo = run.rehearsal ? run.listUntil : await endPrintedKeys(tx, eventId, run);
     await updateLetters(tx, deps.secrets, run, { listedTo });

@@ -281,14 +281,18 @@ export async function listDueAttempts(executor: Executor): Promise<PaymentAttemp
 
 /** Counts of an event's attempts, and its revenue: fulfilled payments not refunded or reversed, minus partial refunds. */
 export async function readPaymentFigures(executor: Executor, votingEventId: string) {
+  // As `backOf`: a refund by the merchant that failed later gave nothing back.
+  const isBack = sql`(p.refunded_at IS NOT NULL OR (p.reversed_at IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM payment_refunds r WHERE r.voting_event_id = ${votingEventId} AND r.attempt_id = p.id
+      AND r.provider_payment_id = p.provider_payment_id AND r.status = 'failed')))`;
   const { rows } = await executor.execute<Record<'attempts' | 'succeeded' | 'fulfilled' | 'refunded', number>>(sql`
     SELECT count(*)::int AS attempts, count(*) FILTER (WHERE status = 'succeeded')::int AS succeeded,
       count(*) FILTER (WHERE status = 'fulfilled')::int AS fulfilled,
-      count(*) FILTER (WHERE refunded_at IS NOT NULL OR reversed_at IS NOT NULL)::int AS refunded
-    FROM payment_attempts WHERE voting_event_id = ${votingEventId}`);
+      count(*) FILTER (WHERE ${isBack})::int AS refunded
+    FROM payment_attempts p WHERE voting_event_id = ${votingEventId}`);
   const revenue = await executor.execute<{ currency: string; amount: string }>(sql`
-    SELECT currency, sum(amount_minor - part_refunded_minor) AS amount FROM payment_attempts
-    WHERE voting_event_id = ${votingEventId} AND status = 'fulfilled' AND reversed_at IS NULL AND refunded_at IS NULL
+    SELECT currency, sum(amount_minor - part_refunded_minor) AS amount FROM payment_attempts p
+    WHERE voting_event_id = ${votingEventId} AND status = 'fulfilled' AND NOT ${isBack}
     GROUP BY currency ORDER BY currency`);
   return {
     attempts: 0,

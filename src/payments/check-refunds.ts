@@ -1,6 +1,7 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { ProviderState, RefundResult } from '#src/payment-providers/provider.ts';
+import { pick } from '#src/platform/pick.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { businessOf } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
@@ -26,6 +27,9 @@ interface BackPayment {
   readonly providerPaymentId: string;
   readonly reference: string;
   readonly sinceMs: number;
+  /** What was paid, and in which currency. */
+  readonly amountMinor: number;
+  readonly currency: string;
   readonly row: Refund | undefined;
   /** Whether the stored rows say that the whole payment was reversed, or was or will be refunded. */
   readonly isBack: boolean;
@@ -44,10 +48,8 @@ export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts
   if (payments.length === 0) return;
   const business = await businessOf(deps.db, attempt);
   for (const payment of payments) {
-    const { currency } = attempt;
-    const asked = { ...payment, amountMinor: attempt.paidMinor ?? attempt.amountMinor, currency };
     const { whole, partMinor } = await askBusiness(deps, business, (provider, credentials) =>
-      provider.findRefunds(credentials, asked),
+      provider.findRefunds(credentials, payment),
     );
     await noteParts(deps, attempt, payment, partMinor);
     if (whole === null) continue;
@@ -74,21 +76,23 @@ async function listBackPayments(
   withParts: boolean,
 ): Promise<BackPayment[]> {
   const rows = await listRefunds(deps.db, [attempt]);
+  const { providerPaymentId, reversedAt } = attempt;
+  const own = { amountMinor: attempt.paidMinor ?? attempt.amountMinor, currency: attempt.currency };
   const payments: BackPayment[] = rows
     .filter(({ status }) => status !== 'due')
     .map((row) => ({
       providerPaymentId: row.providerPaymentId,
       reference: row.reference,
       sinceMs: row.createdAt - REFUND_EARLIER_MS,
+      ...(row.providerPaymentId === providerPaymentId ? own : pick(row, ['amountMinor', 'currency'])),
       row,
       isBack: true,
     }));
-  const { providerPaymentId, reversedAt } = attempt;
   const isKnown = rows.some((row) => row.providerPaymentId === providerPaymentId);
   const isBack = reversedAt !== null;
   if (!(isBack || withParts) || providerPaymentId === null || isKnown) return payments;
   const reference = attempt.providerReference ?? '';
-  return [...payments, { providerPaymentId, reference, sinceMs: attempt.createdAt, row: undefined, isBack }];
+  return [...payments, { providerPaymentId, reference, sinceMs: attempt.createdAt, ...own, row: undefined, isBack }];
 }
 
 /** Stores a partial refund. Only a full refund voids a ballot (completions 7.4): the rest is revenue of the event. */
@@ -148,9 +152,8 @@ async function markFailed(
   await insertRefund(tx, { ...at, reference, amountMinor, currency, status: 'due' });
   await moveRefund(tx, at, 'failed', { refundId }, [...OWED, 'refunded']);
   const nowMs = await readNow(tx);
-  const isLive = attempt.status === 'fulfilled' || attempt.status === 'succeeded';
   // The failed refund of a duplicate payment does not change `refundedAt`, which is about the first payment.
-  const refundedAt = isLive && attempt.providerPaymentId !== providerPaymentId ? attempt.refundedAt : null;
+  const refundedAt = attempt.providerPaymentId === providerPaymentId ? null : attempt.refundedAt;
   await noteOnAttempt(tx, attempt, { refundedAt, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt, updatedAt: nowMs }, 'refund_failed');
   await raiseAttention(tx, deps, { ...attempt, refundedAt, updatedAt: nowMs });

@@ -290,12 +290,10 @@ function partOf({ partRefundedMinor, partRefundedAt, reversedAt }: PaymentAttemp
   };
 }
 
-/** The refund of the payment that paid the attempt; if the attempt bought nothing, the last refund of any payment for it. */
+/** The refund of the attempt's first payment; duplicate payments have refunds of their own, which are not shown. */
 export function refundOf(attempt: PaymentAttempt, refunds: readonly Refund[]): OrganizerAttemptView['refund'] {
-  const { status, refundedAt, providerPaymentId, amountMinor } = attempt;
-  const isLive = status === 'fulfilled' || status === 'succeeded';
-  const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
-  const row = own ?? (isLive ? undefined : refunds.at(-1));
+  const { refundedAt, providerPaymentId, amountMinor } = attempt;
+  const row = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
   if (row === undefined && refundedAt === null) return partOf(attempt);
   return {
     status: refundedAt === null ? statusOfOwed(row?.status) : 'refunded',

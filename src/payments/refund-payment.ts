@@ -142,9 +142,8 @@ export async function markRefunded(
   providerPaymentId: string,
   nowMs: number,
 ): Promise<void> {
-  const isLive = attempt.status === 'fulfilled' || attempt.status === 'succeeded';
-  // The refund of a duplicate payment does not affect what the first payment bought.
-  if (attempt.refundedAt !== null || (isLive && attempt.providerPaymentId !== providerPaymentId)) return;
+  // The refund of a duplicate payment neither affects what the first payment bought nor gives that payment back.
+  if (attempt.refundedAt !== null || attempt.providerPaymentId !== providerPaymentId) return;
   await noteOnAttempt(tx, attempt, { refundedAt: nowMs, attentionAt: null, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs, updatedAt: nowMs }, 'refunded');
   if (attempt.status === 'fulfilled' && attempt.reversedAt === null) await takeBack(tx, deps, attempt, 'organizer');

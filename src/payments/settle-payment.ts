@@ -9,7 +9,7 @@ import {
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { type AttemptRef, isOpen, type NewAttempt, noteOnAttempt, requireLocked } from './attempt-repository.ts';
 import { businessOf } from './business-repository.ts';
-import type { AttemptStatus, EndReason, PaymentAttempt } from './payment.ts';
+import type { AttemptStatus, EndReason, PaymentAttempt, RefundStatus } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { moveAndRecord, raiseAttention, recordPayment } from './record-payment.ts';
 import { findRefund, giveBack, insertRefund, markRefunded, moveRefund, takeBack } from './refund-payment.ts';
@@ -145,22 +145,14 @@ const paidBy = (payment: ProviderPayment, nowMs: number) => ({
   paidMinor: payment.amountMinor,
 });
 
-/** Stores the refund of a payment that the service did not know: a late report of it causes no second refund. @returns false if known */
-const noteForeign = (
+/** Stores what became of a payment that the service did not know: a late report of it has no second effect. @returns false if known */
+const noteBeside = (
   tx: Transaction,
-  { votingEventId, id: attemptId, amountMinor, currency }: PaymentAttempt,
+  { votingEventId, id: attemptId, currency }: PaymentAttempt,
   { providerPaymentId, reference }: ProviderPayment,
-  backMinor: number | null,
+  row: { readonly status: RefundStatus; readonly amountMinor: number; readonly currency?: string },
 ): Promise<boolean> =>
-  insertRefund(tx, {
-    votingEventId,
-    attemptId,
-    providerPaymentId,
-    reference: reference ?? '',
-    amountMinor: backMinor ?? amountMinor,
-    currency,
-    status: 'refunded',
-  });
+  insertRefund(tx, { votingEventId, attemptId, providerPaymentId, reference: reference ?? '', currency, ...row });
 
 /** Handles a payment that differs from the request: it buys nothing, and a person has to look at it. */
 async function alarm(
@@ -170,12 +162,15 @@ async function alarm(
   payment: ProviderPayment,
   mismatch: PaymentMismatch,
 ): Promise<void> {
-  deps.log.error({ attempt: attempt.id, mismatch, alarm: 'payment_mismatch' }, 'a payment is not what was asked for');
-  // Stores the payment's ID only if the payment belongs to this attempt.
+  // Stores the payment's ID on the attempt only if the payment belongs to this attempt.
   const { providerPaymentId, reference, amountMinor, currency } = payment;
   const isOwn = mismatch !== 'reference' && mismatch !== 'attempt';
   const paidMinor = currency === attempt.currency ? amountMinor : null;
   const isFirst = isOwn && attempt.providerPaymentId === null;
+  // Any other payment stands beside the attempt, as money that a person has to pay back. A known case is not raised again.
+  const row = { status: 'failed', amountMinor: amountMinor ?? 0, currency } as const;
+  if (!isFirst && !(await noteBeside(tx, attempt, payment, row))) return;
+  deps.log.error({ attempt: attempt.id, mismatch, alarm: 'payment_mismatch' }, 'a payment is not what was asked for');
   const known = isFirst ? { providerPaymentId, providerReference: reference, paidMinor } : {};
   if (isOpen(attempt.status)) await end(tx, deps, attempt, 'failed', 'amount_mismatch', known);
   else if (isFirst) await noteOnAttempt(tx, attempt, { ...known, endReason: 'amount_mismatch' });
@@ -197,31 +192,28 @@ async function applyReversed(
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   // The service's own refund is stored already: a report of it is not a reversal.
   if ((await findRefund(tx, refund)) !== undefined) return;
-  if (attempt.endReason === 'amount_mismatch' && attempt.providerPaymentId === providerPaymentId) {
-    // A person has refunded the mismatched payment at the provider.
-    return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
-  }
-  if ((await mismatchOf(tx, deps, attempt, payment)) !== null) return;
-  if (attempt.status === 'fulfilled') {
-    const isForeign = attempt.providerPaymentId !== providerPaymentId;
-    if (isForeign) await noteForeign(tx, attempt, payment, backMinor);
-    if (isForeign || attempt.reversedAt !== null) return;
+  const isKnown = attempt.providerPaymentId !== null;
+  // A person may have refunded a mismatched payment at the provider.
+  const isMismatched = attempt.endReason === 'amount_mismatch' && attempt.providerPaymentId === providerPaymentId;
+  if (!isMismatched && (await mismatchOf(tx, deps, attempt, payment)) !== null) return;
+  if (attempt.status === 'fulfilled' && attempt.providerPaymentId === providerPaymentId) {
+    if (attempt.reversedAt !== null) return;
     await takeBack(tx, deps, attempt, 'provider');
     await noteOnAttempt(tx, attempt, { reversedAt: nowMs, attentionAt: null, updatedAt: nowMs });
     await recordPayment(tx, deps, { ...attempt, reversedAt: nowMs, updatedAt: nowMs }, 'reversed');
     return;
   }
+  // The service did not know the payment, or that it went back. Stored, so that a failure of the refund is noticed later.
+  const amountMinor = backMinor ?? payment.amountMinor ?? attempt.amountMinor;
+  await noteBeside(tx, attempt, payment, { status: 'refunded', amountMinor });
+  // The refund of a second payment does not affect the first one.
+  if (isKnown && attempt.providerPaymentId !== providerPaymentId) return;
+  const paid = isKnown ? {} : paidBy(payment, nowMs);
   if (attempt.status === 'failed' || attempt.status === 'cancelled') {
-    // The service learns of the payment and its refund together.
-    if (!(await noteForeign(tx, attempt, payment, backMinor))) return;
-    if (attempt.providerPaymentId === null) await noteOnAttempt(tx, attempt, paidBy(payment, nowMs));
-    return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
+    if (!isKnown) await noteOnAttempt(tx, attempt, paid);
+    return markRefunded(tx, deps, { ...attempt, ...paid }, providerPaymentId, nowMs);
   }
-  const ended = await moveAndRecord(tx, deps, attempt, 'cancelled', {
-    ...(attempt.providerPaymentId === null ? paidBy(payment, nowMs) : { providerPaymentId }),
-    endReason: 'refunded',
-    refundedAt: nowMs,
-    checkAt: null,
-  });
-  await recordPayment(tx, deps, ended, 'refunded');
+  const changes = { ...paid, endReason: 'refunded', checkAt: null } as const;
+  const ended = await moveAndRecord(tx, deps, attempt, 'cancelled', changes);
+  await markRefunded(tx, deps, ended, providerPaymentId, nowMs);
 }

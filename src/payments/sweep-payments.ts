@@ -169,12 +169,12 @@ async function differs(
   return (
     ownDiffers(
       attempt,
-      rows.some(({ status }) => status === 'failed'),
+      rows.some((row) => row.providerPaymentId === attempt.providerPaymentId && row.status === 'failed'),
       sumReversals(whole, listed.filter(isOwn)),
     ) ||
     others.some((row, index) => {
       const own = listed.filter((one) => isOther[index]?.(one));
-      const { isBack, isUnderWay, hasRefund } = sumReversals(whole, own);
+      const { isBack, isUnderWay, hasRefund } = sumReversals(row.amountMinor, own);
       if (isBack) return row.status !== 'refunded';
       return row.status === 'refunded' && hasRefund && !isUnderWay;
     }) ||

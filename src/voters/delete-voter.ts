@@ -4,7 +4,9 @@ import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { inChunks } from '#src/database/in-chunks.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { emailKey } from '#src/platform/email-address.ts';
 import { orNotFound } from '#src/platform/errors.ts';
+import { placesIn, type Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { type BulkChange, lockForChange, requireOwn } from '#src/voting-events/guard-change.ts';
 import { lifeRefusal, phaseAt, requirePhase } from '#src/voting-events/lifecycle.ts';
@@ -39,9 +41,44 @@ export const removeDeletedVotersJob = (db: Database): Job<z.output<typeof payloa
     },
   });
 
+const erasing = z.strictObject({ eventId: z.string(), sealed: z.string(), leaf: z.string(), payment: z.string() });
+const ERASE_PARTICIPANTS = {
+  name: 'erase_participants',
+  maxAttempts: 25,
+  group: 'deletions',
+  payload: erasing,
+} as const;
+const erasedPlace = placesIn('jobs', 'erased_participants');
+
+/** Takes erased voters of a poll out of what their ballots and payments left, in steps: a poll may have a million ballots. */
+export const eraseParticipantsJob = (db: Database, secrets: Secrets): Job<z.output<typeof erasing>> =>
+  defineJob({
+    ...ERASE_PARTICIPANTS,
+    async work({ eventId, sealed, ...at }) {
+      const { ids, emails } = JSON.parse(secrets.open(sealed, erasedPlace(eventId)).toString('utf8'));
+      const erase = async (maxRows: number): Promise<number> => {
+        const { rows } = await db.execute<{ p_leaf: string; p_payment: string; seen: number }>(sql`
+          SELECT * FROM erase_participants(${eventId}, ${sql.param(ids)}::text[], ${sql.param(emails)}::text[], ${at.leaf}::bigint,
+            ${at.payment}, ${maxRows})`);
+        const { p_leaf = at.leaf, p_payment = at.payment, seen = 0 } = rows[0] ?? {};
+        at = { leaf: p_leaf, payment: p_payment };
+        return seen;
+      };
+      if (await inChunks(erase, REMOVING_MS)) await enqueue(db, ERASE_PARTICIPANTS, { eventId, sealed, ...at });
+    },
+  });
+
+/** Queues the erasure of voters from a poll's ballots and payments. Their identities are sealed, because the roll has none any more. */
+async function eraseParticipants(tx: Transaction, secrets: Secrets, eventId: string, rows: readonly Voter[]) {
+  const ids = rows.flatMap(({ voterId }) => voterId ?? []);
+  const emails = rows.flatMap(({ email }) => (email === null ? [] : emailKey(email)));
+  const sealed = secrets.seal(JSON.stringify({ ids, emails }), erasedPlace(eventId));
+  await enqueue(tx, ERASE_PARTICIPANTS, { eventId, sealed, leaf: '0', payment: '' });
+}
+
 /**
  * Queues the deletion of a voter (202), and hides the voter from all readers at once. After the final result, erases only the
- * personal data: weight, group and participation stay, so that no figure changes.
+ * personal data (completions 3, rule 2): weight, group and participation stay, so that no figure changes.
  * @throws ApiError 404; 409 `event_has_ballots` for a voter who voted, `event_closed` between the close and the final result
  */
 export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: Organizer, id: string): Promise<void> {
@@ -77,6 +114,7 @@ async function takeOffRoll(
     if (event.finalAt === null) throw lifeRefusal('event_closed', event);
     await updateVoters(tx, event.id, ids, { ...ERASED, erasedAt: event.lockedAt });
     await tx.execute(sql`SELECT erase_from_trail(${event.id}, ${sql.param(ids)}::text[])`);
+    if (event.type === 'poll') await eraseParticipants(tx, deps.secrets, event.id, rows);
   } else {
     const changes = rows.map((before) => ({ before }));
     await noteChanges(tx, deps.secrets, event, changes);

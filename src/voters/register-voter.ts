@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { groupIssues } from '#src/ballot-definition/record-ballot-change.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type Judge, NOTHING_FAULTY } from '#src/http/sound-parts.ts';
@@ -77,15 +78,16 @@ export async function checkRegistration(deps: RegistrationDeps, target: VoteCall
  */
 export async function registerVoter(
   deps: RegistrationDeps,
-  { caller, event, ownerPlan }: VoteCaller,
+  { caller, event: read, ownerPlan }: VoteCaller,
   body: Body,
   store: (tx: Transaction, voter: Voter) => Promise<void>,
 ): Promise<Voter> {
-  if (!event.voterSelfRegistration || event.type === 'poll') throw refuse('registration_closed');
-  if (statusAt(event, deps.clock.now()) === 'closed') throw lifeRefusal('event_closed', event);
   return inTransaction(deps.db, async (tx) => {
-    const { rehearsalSince } = await holdWorld(tx, event);
-    const beforeRehearsal = rehearsalSince === null ? null : ({ new: true } as const);
+    // Judged under the lock: the look-up of the domain may have taken seconds.
+    const event = await holdWorld(tx, read);
+    if (!event.voterSelfRegistration || event.type === 'poll') throw refuse('registration_closed');
+    if (statusAt(event, await readNow(tx)) === 'closed') throw lifeRefusal('event_closed', event);
+    const beforeRehearsal = event.rehearsalSince === null ? null : ({ new: true } as const);
     const source = { source: 'registration', status: 'pending' } as const;
     const [added] = await addVoters(tx, deps, event, [body], source, { atomic: singleField });
     if (added?.voter === undefined) throw new Error('one voter was added and none came back');

@@ -84,6 +84,10 @@ function requireIdentity(event: VotingEvent, body: z.output<typeof requestVoterK
   throw validationError(identityIssues(event, body, NOTHING_FAULTY));
 }
 
+/** What requests are counted for: those of a rehearsal count apart, as its mails do (completions 10.5). */
+const countedIn = ({ id, rehearsalSince, rehearsalNumber }: VotingEvent): string =>
+  rehearsalSince === null ? id : `${id}/rehearsal-${rehearsalNumber}`;
+
 /** Queues a mail with a voter key. Answers do not show whether the voter exists (completions 4.3). @throws ApiError 422, 409 in polls */
 export async function requestVoterKey(
   tx: Transaction,
@@ -94,11 +98,11 @@ export async function requestVoterKey(
   const identity = requireIdentity(event, body);
   if (event.type === 'poll') throw refuse('not_an_election');
   await holdWorld(tx, event);
-  const hash = identityHash(secrets, event.id, identity);
+  const hash = identityHash(secrets, countedIn(event), identity);
   const voter = await findVoterByIdentity(tx, event.id, identity);
   // Requests for a known voter are counted by voter, so that requests by e-mail and by voter ID share one limit.
   const counted =
-    voter === undefined ? hash : identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
+    voter === undefined ? hash : identityHash(secrets, countedIn(event), { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted);
   if (requests <= MAILS_AN_HOUR) await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter?.id ?? null));
   if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
@@ -122,7 +126,7 @@ export async function mailVoterKeyAgain(
   if (event.type === 'poll') throw refuse('poll_without_keys');
   requireMailable(event, deps.clock.now(), beforeOpening === true);
   if (voter.email === null) throw refuse('no_email');
-  const counted = identityHash(deps.secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
+  const counted = identityHash(deps.secrets, countedIn(event), { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted);
   if (requests > MAILS_AN_HOUR) return;
   await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter.id));

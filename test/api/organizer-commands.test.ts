@@ -144,6 +144,10 @@ describe('event apply', () => {
         fileOf('zone.yaml', electionFile('Z2099').replace('18:00:00+01:00', '18:00')),
         /event\.endsAt: must be a moment with its time zone/,
       ],
+      [
+        fileOf('day.yaml', electionFile('D2099').replace('2099-03-08', '2099-02-30')),
+        /event\.endsAt: must be a moment with its time zone/,
+      ],
       [fileOf('none.yaml', electionFile('X').replace('  code: X\n', '')), /event\.code/],
       [fileOf('up.yaml', electionFile('".."')), /event\.code/],
       [path.join(folder, 'nowhere.yaml'), /there is no file .*nowhere\.yaml/],

@@ -3,10 +3,13 @@ import { demand, fieldOf, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { finishEvent, type TestEvent, tendLog, visitor, votesFor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
-import { useAccount } from '#test/harness/test-service.ts';
+import { PRICE, usePaidService } from '#test/harness/payments.ts';
+import { runVerifier } from '#test/harness/started-service.ts';
+import { untilTrue } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-const { service, account } = await useAccount();
+const { service, poll } = await usePaidService();
+const account = await service.account();
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
@@ -26,6 +29,17 @@ async function castAndConfirm(event: TestEvent, identity: Identity): Promise<str
   const { confirmationCode } = cast.body.data;
   const confirmed = await vote(event, 'ballot/confirm', { confirmationCode });
   return confirmed.status === 200 ? 'voted' : `${confirmed.status} ${confirmed.body.error.details.reason}`;
+}
+
+/** The tables in which a text stands, but for counts of requests, which are forgotten within an hour. */
+async function tablesWith(text: string): Promise<string[]> {
+  const all =
+    "SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'rate_limits'";
+  const names = valuesOf(await service.query(all), 'name').map(String);
+  const holds = (name: string) =>
+    service.query(`SELECT 1 FROM "${name}" t WHERE position($1 IN t::text) > 0 LIMIT 1`, [text]);
+  const found = await Promise.all(names.map(async (name) => ((await holds(name)).length > 0 ? [name] : [])));
+  return found.flat().toSorted();
 }
 
 describe('a poll', () => {
@@ -98,6 +112,56 @@ describe('a poll', () => {
     const { data } = (await account.get(`/voting-events/${event.id}/voters`)).body;
     expect(valuesOf(data, 'source')).toEqual(['organizer', 'poll']);
   });
+
+  test('keeps the identity under which a ballot was cast: of a participant the name alone can be changed', async () => {
+    const event = await account.event({ voter: { requireVoterId: true, saveVoterInfo: true } });
+    const named = (voterId: string) => ({ visitorId: visitor(), voterId, email: `${voterId}@mail.example` });
+    for (const voterId of ['A-1', 'B-2']) expect(await castAndConfirm(event, named(voterId))).toBe('voted');
+    const own = account.of(event);
+    const { id } = (await own.show('/voters'))[0];
+    for (const change of [{ voterId: 'B-2' }, { voterId: 'C-3' }, { email: 'c@mail.example' }])
+      expect(refusalOf(await own.patch(`/voters/${id}`, change))).toEqual([409, 'event_has_ballots']);
+    expect(demand(await own.patch(`/voters/${id}`, { name: 'Ada' }), 200)).toMatchObject({
+      name: 'Ada',
+      voterId: 'A-1',
+    });
+  });
+
+  test.each(['visitor ID', 'voter ID'])(
+    'erases a participant, known by a %s, from votes, payments and every table after the final result',
+    async (known) => {
+      const voter = { requireVoterId: known === 'voter ID', saveVoterInfo: true };
+      const payments = { payToVote: PRICE.provider_a, repeatVotes: true };
+      const event = await poll('provider_a', { payments, voter });
+      const person = { name: 'Greta Erased', email: 'Greta@erased.example', voterId: `GRETA-${visitor()}` };
+      const other = { visitorId: visitor(), name: 'Otto', email: 'otto@mail.example', voterId: 'OTTO-1' };
+      const visitorId = visitor();
+      for (const cast of [{ visitorId, ...person }, other, { visitorId, ...person }]) await event.vote(cast);
+      await event.change({ status: 'closed' });
+      await finishEvent(service, event.id);
+      const before = await runVerifier(service.port, event.id, event.account.vote);
+      const participants = 'SELECT count(*) FROM participation WHERE voting_event_id = $1';
+      const counted = await service.query(participants, [event.id]);
+      const { id } = (await event.show('/voters')).find(({ email }: { email: string }) => email === person.email);
+      demand(await event.account.of(event).delete(`/voters/${id}`), 202);
+      const shown = known === 'voter ID' ? person.voterId : visitorId;
+      const others = known === 'voter ID' ? other.voterId : other.visitorId;
+      const named = async () => new Set(valuesOf(await event.show('/votes'), 'voterId'));
+      await untilTrue(async () => !(await named()).has(shown));
+      expect(await named()).toEqual(new Set([null, others]));
+      await untilTrue(async () => (await event.show('/payments?search=greta')).length === 0);
+      expect(await event.show('/payments?search=otto')).toHaveLength(1);
+      await untilTrue(
+        async () => (await service.query("SELECT 1 FROM jobs WHERE name = 'erase_participants'")).length === 0,
+      );
+      for (const word of [person.name, person.email, person.email.toLowerCase(), person.voterId])
+        expect([word, await tablesWith(word)]).toEqual([word, []]);
+      // A refund finds credits and ballots by the visitor ID.
+      expect(await tablesWith(shown)).toEqual(known === 'voter ID' ? [] : ['payment_attempts']);
+      expect(await service.query(participants, [event.id])).toEqual(counted);
+      expect((await runVerifier(service.port, event.id, event.account.vote)).code).toBe(before.code);
+    },
+  );
 
   test('says of a voter that they voted by the participation of its own event alone', async () => {
     const voter = { requireVoterId: true };

@@ -27,6 +27,7 @@ import {
   refundsOf,
   soldCredits,
   type TestProvider,
+  untilPaymentsRest,
   usePaidService,
 } from '#test/harness/payments.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
@@ -40,13 +41,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 const query = (text: string, ...values: unknown[]) => service.query(text, values);
 
-/** No message and no job of payments is under way. */
-const quiet = () =>
-  untilTrue(async () => {
-    const names = "name IN ('refund_payment', 'process_provider_event')";
-    const busy = `SELECT 1 FROM jobs WHERE ${names} AND (held_by IS NOT NULL OR (run_at <= now_ms() AND attempts < max_attempts))`;
-    return (await query(busy)).length === 0;
-  });
+const quiet = () => untilPaymentsRest(service);
 
 const byHand = (event: PaidEvent, attempt: string, what: 'refund' | 'settle') =>
   event.account.post(`/payments/${attempt}/${what}`, what === 'settle' ? { note: 'Agreed on' } : undefined);
@@ -220,10 +215,13 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     await raiseAged(paymentDeps(service.deps));
     expect((await event.payment(stuck)).attention).toBe(true);
     await event.castCode(stuck);
-    const parts = await event.vote();
-    await givePartBack(event, parts, 100);
-    await sandbox.reverse(referenceOf(event, parts), 'refund', PRICE[provider].amountMinor - 100);
-    await event.reversed(parts);
+    const [used, unused] = [await event.vote(), await event.payKnown()];
+    for (const parts of [used, unused]) {
+      await givePartBack(event, parts, 100);
+      await sandbox.reverse(referenceOf(event, parts), 'refund', PRICE[provider].amountMinor - 100);
+    }
+    await event.reversed(used);
+    expect(await event.refunded(unused)).toMatchObject({ status: 'cancelled', refund: { status: 'refunded' } });
     expect(await needsAttention(event)).toEqual([]);
   });
 });

@@ -388,6 +388,22 @@ describe.each(PROVIDERS)('credits through %s', (provider) => {
   });
 });
 
+test('an offer of credits holds no number of credits that its business cannot sell', async () => {
+  const offer = (quadraticTopUp: object) => {
+    const ratio = { pricingModel: 'ratio', ...quadraticTopUp };
+    return [{ votingMethod: 'quadratic', candidates: ['Ada', 'Bea'], settings: { quadraticTopUp: ratio } }];
+  };
+  // provider_a takes thousandths of a dinar in tens alone.
+  const odd = offer({ currency: 'kwd', pricePerCreditMinor: 5, minCredits: 100, maxCredits: 200 });
+  await expect(poll('provider_a', { payments: {} }, odd)).rejects.toThrow('quadraticTopUp.pricePerCreditMinor');
+  // The most that provider_b takes is more than the most of provider_a.
+  const large = offer({ currency: 'usd', pricePerCreditMinor: 100_000, minCredits: 1, maxCredits: 5_000 });
+  const { id, account } = await poll('provider_b', { payments: {} }, large);
+  const { id: paymentBusinessId } = await connectTestBusiness(service, account, 'provider_a');
+  const linked = await account.put(`/voting-events/${id}/payment-business`, { paymentBusinessId });
+  expect(linked.status).toBe(422);
+});
+
 test('repeat votes let one visitor pay for and confirm any number of ballots', async () => {
   const event = await poll('provider_a', { payments: { payToVote: PRICE.provider_a, repeatVotes: true } });
   const visitorId = visitor();

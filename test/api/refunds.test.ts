@@ -1,15 +1,23 @@
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
+import { paymentDeps } from '#src/fulfilments.ts';
+import { listOwed } from '#src/payments/list-owed.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
+import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { demand, valuesOf } from '#test/harness/answers.ts';
-import { visitor } from '#test/harness/elections.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import {
   ageRefund,
+  decide,
   type PaidEvent,
+  PRICE,
   PROVIDERS,
   referenceOf,
+  refundsOf,
   restingRefundJobs,
+  untilPaymentsRest,
   usePaidService,
 } from '#test/harness/payments.ts';
 import { eventually, untilTrue } from '#test/harness/test-service.ts';
@@ -102,6 +110,23 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
     const told = ['payment.refund_failed', 'payment.reversed'].map((type) => [type, attempt]);
     expect((await hear(2)).toSorted()).toEqual(told);
     expect((await event.page('ballot/confirm', { confirmationCode })).status).toBe(404);
+    expect(alarmsOf(attempt)).toEqual(['refund_failed']);
+    // The merchant has the money: the statistics say so, as the file does.
+    const { refunded, revenue } = (await event.show('/stats')).payments;
+    expect([refunded, revenue]).toEqual([0, [PRICE[provider]]]);
+  });
+
+  test('of which the service learns together with its payment, and that fails later, is handed to a person', async () => {
+    const event = await poll(provider);
+    const { attempt, url } = await event.begin();
+    sandbox.faults.webhooks = 'lost';
+    await decide(url, 'pay');
+    await sandbox.reverse(referenceOf(event, attempt), 'refund');
+    expect(await event.refunded(attempt)).toMatchObject({ status: 'cancelled', refund: { status: 'refunded' } });
+    sandbox.faults.webhooks = 'normal';
+    await sandbox.moveRefund(referenceOf(event, attempt), 'failed');
+    expect(await untilRefund(event, attempt, 'failed')).toMatchObject({ attention: true, refundedAt: null });
+    await untilPaymentsRest(service);
     expect(alarmsOf(attempt)).toEqual(['refund_failed']);
   });
 
@@ -297,4 +322,86 @@ test('all that was paid in an event that is deleted goes back, also what a perso
     await client.query('ROLLBACK');
     client.release();
   }
+});
+
+describe('an attempt of which two pages are paid', () => {
+  /** A first call whose first page was made without an answer, so that its retry made another. */
+  async function beginTwice() {
+    const event = await poll('provider_b');
+    const body = { visitorId: visitor(), votes: votesFor(event), email: 'payer@mail.example' };
+    const first = () => event.account.page(event, 'ballot/cast', body, { 'Idempotency-Key': body.visitorId });
+    sandbox.faults.resetAfterTimes = 1;
+    expect((await first()).status).toBe(500);
+    const { paymentAttemptId: attempt, provider_b } = demand(await first(), 402);
+    const reference = (page: number) => `${String(attempt).replace('_', '-')}.${page}`;
+    const { pageId } = sandbox.pages().find((page) => page.reference === reference(1)) ?? {};
+    const pay = async (page: number, paidAmount: number | null = null) => {
+      sandbox.faults.paidAmount = paidAmount;
+      const url: string = provider_b.checkoutUrl;
+      await decide(page === 1 ? url.replace(/[^/]+$/, String(pageId)) : url, 'pay');
+      sandbox.faults.paidAmount = null;
+    };
+    return { event, attempt: String(attempt), reference, pay };
+  }
+  const refundsAre = (attempt: string, ...statuses: string[]) =>
+    untilTrue(async () => {
+      const rows = await refundsOf(service, attempt);
+      return isDeepStrictEqual(valuesOf(rows, 'status').toSorted(), statuses);
+    });
+
+  test('is refunded when the payment that counts is back, not when the other one is', async () => {
+    const { event, attempt, reference, pay } = await beginTwice();
+    sandbox.faults.newRefunds = 'pending';
+    await pay(2);
+    await event.succeeded(attempt);
+    await pay(1);
+    await refundsAre(attempt, 'pending');
+    demand(await event.account.of(event).post(`/payments/${attempt}/refund`), 202);
+    await refundsAre(attempt, 'pending', 'pending');
+    await untilPaymentsRest(service);
+    await sandbox.moveRefund(reference(1), 'succeeded');
+    await refundsAre(attempt, 'pending', 'refunded');
+    await untilPaymentsRest(service);
+    expect(await event.payment(attempt)).toMatchObject({ refundedAt: null, refund: { status: 'pending' } });
+    await sandbox.moveRefund(reference(2), 'succeeded');
+    expect((await event.refunded(attempt)).refund.status).toBe('refunded');
+  });
+
+  test('asks for attention for another amount, also once the other payment is back', async () => {
+    const { event, attempt, pay } = await beginTwice();
+    await pay(2, 100);
+    await event.until(attempt, ({ attention }) => attention);
+    await pay(1);
+    await refundsAre(attempt, 'refunded');
+    await untilPaymentsRest(service);
+    expect(await event.payment(attempt)).toMatchObject({ attention: true, refundedAt: null, refund: null });
+  });
+
+  test('keeps what the first payment bought where the second one and its refund become known together', async () => {
+    const { event, attempt, reference, pay } = await beginTwice();
+    await pay(2);
+    await event.succeeded(attempt);
+    await untilPaymentsRest(service);
+    sandbox.faults.webhooks = 'lost';
+    await pay(1);
+    await sandbox.reverse(reference(1), 'refund');
+    await sweepPayments(paymentDeps(service.deps));
+    await refundsAre(attempt, 'refunded');
+    demand(await event.cast(attempt), 201);
+  });
+
+  test('is settled once for another amount that came second, which the list of what is owed names', async () => {
+    const { event, attempt, reference, pay } = await beginTwice();
+    await pay(2);
+    await event.succeeded(attempt);
+    await event.castCode(attempt);
+    await pay(1, 100);
+    await event.until(attempt, ({ attention }) => attention);
+    await untilPaymentsRest(service);
+    const owed = await listOwed(service.deps.db, event.businessId);
+    expect(owed).toEqual([expect.objectContaining({ reference: reference(1), amountMinor: 100, refund: 'failed' })]);
+    demand(await event.account.of(event).post(`/payments/${attempt}/settle`, { note: 'Paid back in cash' }), 200);
+    await sweepPayments(paymentDeps(service.deps));
+    expect((await event.payment(attempt)).attention).toBe(false);
+  });
 });

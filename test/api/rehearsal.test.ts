@@ -418,6 +418,15 @@ describe('the rehearsal of an election', () => {
     expect(mailsTo(email)).toHaveLength(10);
   });
 
+  test('mails keys to a voter whose requests of before are used up', async () => {
+    const event = await create({ startsAt: Date.now() + 86_400_000 });
+    const email = address('voter');
+    await addVoter(event, email);
+    for (let mails = 0; mails < 5; mails += 1) await requestKey(event, email);
+    await of(event).change('', { status: 'rehearsal' });
+    await requestKey(event, email);
+  });
+
   test('leaves the stored answers to requests of before', async () => {
     const event = await create({});
     const email = address('voter');
@@ -650,6 +659,52 @@ test('checkouts of a rehearsal do not use up those of the real event', async () 
   expect(await ask(11)).toEqual([...Array.from({ length: 10 }, () => 402), 429]);
   await event.change({ status: 'open' });
   expect(await ask(1)).toEqual([402]);
+});
+
+describe.each(PROVIDERS)('a registration that is paid through %s before a rehearsal', (provider) => {
+  const path = 'register/candidate';
+  async function prepare() {
+    const payments = { payToRegisterCandidate: PRICE[provider] };
+    const settings = { payments, candidate: { selfRegistration: true }, startsAt: Date.now() + 86_400_000 };
+    const event = await poll(provider, settings, PLURALITY, false);
+    return { event, body: { name: 'Cleo', positionIds: [event.positions[0]?.id], ...BACK } };
+  }
+
+  test('leads to its own page, and the same request in the rehearsal to one that takes no money', async () => {
+    const { event, body } = await prepare();
+    const first = () => event.account.page(event, path, body, { 'Idempotency-Key': `register-${event.id}` });
+    const real = demand(await first(), 402).paymentAttemptId;
+    await event.change({ status: 'rehearsal' });
+    ownPageOf(await first());
+    await event.change({ status: 'scheduled' });
+    expect(demand(await first(), 402).paymentAttemptId).toBe(real);
+  });
+
+  test.each([
+    ['approved', 'withdrawn'],
+    ['pending', 'rejected'],
+  ])(
+    'and goes back while a round is closed leaves a candidate who is %s in that round alone',
+    async (before, after) => {
+      const { event, body } = await prepare();
+      const attempt = await event.buy(path, body);
+      const candidate = `/candidates/${demand(await event.page(path, { paymentAttemptId: attempt }), 201).id}`;
+      if (before === 'approved') await event.account.of(event).change(candidate, { status: before });
+      await event.change({ status: 'rehearsal' });
+      await event.change({ status: 'closed' });
+      demand(await event.account.of(event).post(`/payments/${attempt}/refund`), 202);
+      await event.refunded(attempt);
+      const runAgain = () => service.query("UPDATE jobs SET run_at = 0 WHERE name = 'withdraw_paid_candidate'");
+      await runAgain();
+      // The round is final: its result shows the candidate.
+      expect((await event.show(candidate)).status).toBe(before);
+      await event.change({ status: 'open' });
+      await untilTrue(async () => {
+        await runAgain();
+        return (await event.show(candidate)).status === after;
+      });
+    },
+  );
 });
 
 test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wiped', async (provider) => {

@@ -109,6 +109,7 @@ describe('the role of the service, as deploy/roles.sql makes it', () => {
       "UPDATE log_tiles SET root = ''",
       "UPDATE log_checkpoints SET note = ''",
       "UPDATE ballot_blocks SET entries = ''",
+      'UPDATE ballot_blocks SET voter_ids = NULL',
       'DROP FUNCTION guard_ballot_log CASCADE',
       "SET session_replication_role = 'replica'",
     ])

@@ -98,7 +98,10 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
     { tables: ['positions'], reason: 'who voted is disclosed apart for groups with positions of their own' },
   ],
   'voting-events': [
-    { tables: ['audit_entries'], reason: 'an erased voter leaves the audit trail, too' },
+    {
+      tables: ['audit_entries', 'participation'],
+      reason: 'an erased voter leaves the audit trail and what a poll kept, too',
+    },
     { tables: ['accounts'], reason: 'access and its plan are read in one trip' },
     { tables: ['guest_keys'], reason: 'the name of a guest from another cell, and what a guest left in a rehearsal' },
     { tables: ['service_identity'], reason: 'the folders of keys bear the identity of the cluster' },

@@ -19,6 +19,7 @@ import {
   type TestAnswer,
   type TestService,
   type TestServiceOptions,
+  untilTrue,
 } from './test-service.ts';
 import { use } from './use.ts';
 
@@ -237,6 +238,14 @@ export async function createPaidEvent(
 /** What the provider calls the payment of an attempt: where the sandbox is asked to reverse it. */
 export const referenceOf = ({ provider }: Pick<PaidEvent, 'provider'>, attempt: string): string =>
   provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
+
+/** No message of a provider and no refund is under way. */
+export const untilPaymentsRest = ({ query }: Pick<TestService, 'query'>) =>
+  untilTrue(async () => {
+    const names = "name IN ('refund_payment', 'process_provider_event')";
+    const busy = `SELECT 1 FROM jobs WHERE ${names} AND (held_by IS NOT NULL OR (run_at <= now_ms() AND attempts < max_attempts))`;
+    return (await query(busy)).length === 0;
+  });
 
 /** The jobs that ask for the refund of an attempt, once none of them runs: one that runs plans its next time at its end. */
 export const restingRefundJobs = (service: TestService, attempt: string): Promise<string[]> =>

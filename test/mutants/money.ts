@@ -37,8 +37,8 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
     [
       ['merchantPaysBack', 'bankTakesBack', 'merchantPaysBackInParts', 'disputeIsLost'],
       'what went back at the provider still counts',
-      "if (attempt.status === 'fulfilled') {\n",
-      "if (attempt.status === 'fulfilled') {\n    if (attempt.refundedAt === null) return;\n",
+      '    if (attempt.reversedAt !== null) return;\n',
+      '    if (attempt.reversedAt !== null || attempt.refundedAt === null) return;\n',
     ],
     [
       ['delayedBounces', 'goesBack'],

@@ -1,9 +1,10 @@
 import { expect, test, vi } from 'vitest';
 import { visitor, votesFor } from '#test/harness/elections.ts';
-import { createPaidEvent, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
+import { holdStatement } from '#test/harness/intercept-statements.ts';
+import { createPaidEvent, PRICE, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import type { TestAnswer } from '#test/harness/test-service.ts';
 
-const { service } = await usePaidService();
+const { service, poll } = await usePaidService();
 
 /** Changes that the first open payment freezes (completions 1.6, `event_has_ballots`), and that make its ballot one that is refused. */
 const CHANGES = [
@@ -43,3 +44,39 @@ test.each(CHANGES)(
     expect(isFrozen || isRefused || isHarmless, `first call ${first.status}, change ${changed?.status}`).toBe(true);
   },
 );
+
+/** Sends a request, and changes its event while the request waits at a statement. @returns the answer to the request */
+async function besideChange(event: Paid, held: RegExp, change: object, send: () => Promise<TestAnswer>) {
+  const statement = holdStatement(held);
+  try {
+    const sent = send();
+    await statement.reached;
+    await event.change(change);
+    statement.free();
+    return await sent;
+  } finally {
+    statement.free();
+    statement.restore();
+  }
+}
+
+// The ballot was judged, and its attempt is not stored yet.
+test('no payer is sent to a page for a vote in an event that was closed before the payment was begun', async () => {
+  const event = await poll('provider_a');
+  const body = { visitorId: visitor(), votes: votesFor(event), returnUrl: RETURN_URL };
+  const closing = { status: 'closed' };
+  const first = await besideChange(event, /payment_businesses/, closing, () => event.page('ballot/cast', body));
+  expect([first.status, await event.show('/payments')]).toEqual([500, []]);
+  expect((await event.page('ballot/cast', body)).body.error.details.reason).toBe('event_closed');
+});
+
+test('no candidate is registered for nothing once registration has a price', async () => {
+  const event = await poll('provider_a', { payments: {}, candidate: { selfRegistration: true } });
+  const body = { name: 'Cleo', positionIds: [event.positions[0]?.id], email: 'c@mail.example', returnUrl: RETURN_URL };
+  const price = { payments: { payToRegisterCandidate: PRICE.provider_a } };
+  const { returnUrl: _, ...free } = body;
+  const register = () => event.page('register/candidate', free);
+  expect((await besideChange(event, /voting_events.*for update/is, price, register)).status).toBe(500);
+  expect(await event.show('/candidates')).toHaveLength(2);
+  expect((await event.page('register/candidate', body)).status).toBe(402);
+});

@@ -7,6 +7,7 @@ import { lockEvent, markFinal } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
 import { refusalOf } from '#test/harness/answers.ts';
 import { demand, PLURALITY, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
+import { holdStatement } from '#test/harness/intercept-statements.ts';
 import { cast, createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import { eventually, useAccount } from '#test/harness/test-service.ts';
@@ -103,4 +104,22 @@ test('what the deletion of its event overtakes is answered as if the event had n
   const rows = { voters: [{ name: 'Vera', email: 'vera@voters.example' }] };
   expect(refusalOf(await account.of(roll).post('/voters/batch', rows))).toEqual([404, 'not_found']);
   expect([reads, beforeRows].map(({ mock }) => mock.calls.length > 0)).toEqual([true, true]);
+});
+
+test.each([
+  ['self-registration was switched off', { voter: { selfRegistration: false } }, 403],
+  ['voter IDs were asked for', { voter: { requireVoterId: true } }, 422],
+])('a registration that is under way adds no voter after %s', async (_, change, status) => {
+  const event = await account.event({ type: 'election', voter: { selfRegistration: true } });
+  const held = holdStatement(/voting_events.*for key share/is);
+  try {
+    const registering = account.page(event, 'register/voter', { name: 'Vera', email: 'vera@voters.example' });
+    await held.reached;
+    await account.of(event).change('', change);
+    held.free();
+    expect([(await registering).status, await account.of(event).show('/voters')]).toEqual([status, []]);
+  } finally {
+    held.free();
+    held.restore();
+  }
 });
