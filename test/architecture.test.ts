@@ -57,12 +57,12 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2067,
   'payment-providers': 2017,
-  database: 2503,
+  database: 2325,
   'embedded-postgres': 849,
   http: 4296,
   server: 1017,
   reference: 2766,
-  jobs: 618,
+  jobs: 619,
   mail: 618,
   accounts: 1017,
   webhooks: 2669,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4320,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_442;
+const LINES_OF_ALL = 68_265;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -1,6 +1,7 @@
--- Enqueues a job in the caller's transaction. A job with the same key is replaced if it is not running, also one that waits for the end of a
--- move of its account; a running job keeps its row, but loses its key and is not retried. If an account has its share of waiting jobs with this name and about this time, further ones run after
--- all other due jobs of their group: otherwise thousands of one account would keep the jobs of others waiting.
+-- Enqueues a job in the caller's transaction. A job with the same key is replaced if it is not running, also one that waits for the end of
+-- a move of its account; a running job keeps its row, but loses its key and is not retried. If an account has its share of waiting jobs with
+-- this name and about this time, further ones run after all other due jobs of their group: otherwise thousands of one account would keep the
+-- jobs of others waiting.
 CREATE OR REPLACE FUNCTION add_job(p_name text, p_payload json DEFAULT '{}', p_run_at bigint DEFAULT NULL, p_max_attempts integer DEFAULT 25,
   p_key text DEFAULT NULL, p_last boolean DEFAULT false, p_account text DEFAULT '') RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
