@@ -66,9 +66,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 1017,
   webhooks: 2669,
-  'voting-events': 5405,
+  'voting-events': 5407,
   'ballot-definition': 3919,
-  voters: 5648,
+  voters: 5653,
   payments: 4080,
   credits: 710,
   ballots: 3155,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4320,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_265;
+const LINES_OF_ALL = 68_272;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

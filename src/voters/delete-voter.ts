@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Database, inTransaction, type Transaction, valuesOf } from '#src/database/client.ts';
 import { inChunks } from '#src/database/in-chunks.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { emailKey } from '#src/platform/email-address.ts';
@@ -69,9 +69,15 @@ export const eraseParticipantsJob = (db: Database, secrets: Secrets): Job<z.outp
   });
 
 /** Queues the erasure of voters from a poll's ballots and payments. Their identities are sealed, because the roll has none any more. */
-async function eraseParticipants(tx: Transaction, secrets: Secrets, eventId: string, rows: readonly Voter[]) {
+async function eraseParticipants(
+  tx: Transaction,
+  secrets: Secrets,
+  eventId: string,
+  rows: readonly Voter[],
+  earlierAddresses: readonly string[],
+): Promise<void> {
   const ids = rows.flatMap(({ voterId }) => voterId ?? []);
-  const emails = rows.flatMap(({ email }) => (email === null ? [] : emailKey(email)));
+  const emails = [...rows.flatMap(({ email }) => email ?? []), ...earlierAddresses].map(emailKey);
   const sealed = secrets.seal(JSON.stringify({ ids, emails }), erasedPlace(eventId));
   await enqueue(tx, ERASE_PARTICIPANTS, { eventId, sealed, leaf: '0', payment: '' });
 }
@@ -113,8 +119,8 @@ async function takeOffRoll(
     // The log closes up to a minute after the last confirm, and commits to the roll as it then is.
     if (event.finalAt === null) throw lifeRefusal('event_closed', event);
     await updateVoters(tx, event.id, ids, { ...ERASED, erasedAt: event.lockedAt });
-    await tx.execute(sql`SELECT erase_from_trail(${event.id}, ${sql.param(ids)}::text[])`);
-    if (event.type === 'poll') await eraseParticipants(tx, deps.secrets, event.id, rows);
+    const earlier = await valuesOf<string>(tx, sql`SELECT erase_from_trail(${event.id}, ${sql.param(ids)}::text[])`);
+    if (event.type === 'poll') await eraseParticipants(tx, deps.secrets, event.id, rows, earlier);
   } else {
     const changes = rows.map((before) => ({ before }));
     await noteChanges(tx, deps.secrets, event, changes);

@@ -69,7 +69,7 @@ export const judgeChangeParts =
     changeIssues(db, event, row, changedOf(sent, row), isFaulty);
 
 /**
- * @returns whether a ballot forbids the change: a cast fixes weight and group, a confirm the status too, and in a poll the identity; after
+ * @returns whether a ballot forbids the change: a cast fixes weight and group, a confirm the status too, and in a poll the voter ID; after
  * the close a ballot that waits for its confirm fixes the identity
  * @throws ApiError 409 `event_closed`, `results_final`
  */
@@ -83,11 +83,10 @@ async function isFixed(tx: Transaction, event: LockedEvent, before: Voter, chang
   if (changed.weight !== undefined || changed.groupId !== undefined)
     await guard('change_standing', () => hasBallot(tx, event.id, [before.id]));
   if (changed.status !== undefined) await guard('change_standing', async () => before.hasVoted);
-  if (changed.email !== undefined || changed.voterId !== undefined) {
+  if (changed.email !== undefined || changed.voterId !== undefined)
     await guard('change_identity', () => hasPendingBallot(tx, event.id, before.id));
-    // A participant of a poll is known by the identity of a confirmed ballot, which goes on naming it.
-    hasBallots ||= before.source === 'poll';
-  }
+  // A participant of a poll is known by the ID of a confirmed ballot, which goes on naming it.
+  if (changed.voterId !== undefined) hasBallots ||= before.source === 'poll';
   return hasBallots;
 }
 

@@ -30,10 +30,12 @@ END $$;
 REVOKE ALL ON FUNCTION delete_event_rows(text, integer) FROM PUBLIC;
 
 -- Removes the names, addresses and voter IDs of erased voters from the audit trail of their event. Action, key and time of each entry
--- stay. Runs with the rights of the owner, because the role of the service may only add to the trail.
-CREATE OR REPLACE FUNCTION erase_from_trail(p_event text, p_voters text[]) RETURNS void
+-- stay. Returns the addresses that they had before. Runs with the rights of the owner, because the role of the service may only add to the trail.
+CREATE OR REPLACE FUNCTION erase_from_trail(p_event text, p_voters text[]) RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
+  RETURN QUERY SELECT DISTINCT a.before ->> 'email' FROM audit_entries a
+    WHERE a.voting_event_id = p_event AND a.resource = ANY (p_voters) AND a.before ->> 'email' IS NOT NULL;
   UPDATE audit_entries SET before = before - '{name,email,voterId}'::text[], after = after - '{name,email,voterId}'::text[]
   WHERE voting_event_id = p_event AND resource IN (
     SELECT v.id FROM voters v WHERE v.voting_event_id = p_event AND v.id = ANY (p_voters) AND v.erased_at IS NOT NULL);
