@@ -19,7 +19,7 @@ import { EmbeddedDatabaseInUse } from '#src/embedded-postgres/lock.ts';
 import type { Authentication } from '#src/http/authenticate.ts';
 import { type Caller, OPERATOR } from '#src/http/caller.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
-import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider.ts';
+import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider-fault.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { ApiError, conflict, type Issue, orNotFound } from '#src/platform/errors.ts';
 import { explainFileFault } from '#src/platform/files.ts';

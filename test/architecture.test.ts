@@ -56,7 +56,7 @@ const OPEN_DOORS = new Map([
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2067,
-  'payment-providers': 2017,
+  'payment-providers': 2014,
   database: 2325,
   'embedded-postgres': 849,
   http: 4296,
@@ -66,10 +66,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 1017,
   webhooks: 2669,
-  'voting-events': 5407,
+  'voting-events': 5393,
   'ballot-definition': 3919,
   voters: 5653,
-  payments: 4080,
+  payments: 4066,
   credits: 710,
   ballots: 3155,
   'ballot-log': 4700,
@@ -80,10 +80,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   console: 1142,
   demo: 435,
   cells: 1257,
-  commands: 4320,
+  commands: 4315,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_272;
+const LINES_OF_ALL = 68_236;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -1,11 +1,6 @@
 import type { Deps } from '#src/deps.ts';
-import {
-  type PaymentProvider,
-  PaymentProviderRefused,
-  PaymentProviderUnavailable,
-  type ProviderCredentials,
-  type ProviderKind,
-} from '#src/payment-providers/provider.ts';
+import type { PaymentProvider, ProviderCredentials, ProviderKind } from '#src/payment-providers/provider.ts';
+import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider-fault.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { findBusiness, openCredentials } from '#src/payments/business-repository.ts';
 import type { PaymentBusiness } from '#src/payments/payment.ts';

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { PROVIDER_A_MONEY } from './currencies.ts';
 import {
   ATTEMPT_PARAMETER,
-  answerReader,
   type CheckoutPage,
   type ProviderPayment,
   type ProviderState,
   type RefundResult,
 } from './provider.ts';
+import { answerReader } from './provider-fault.ts';
 
 // The schemas have only the used fields, loosely typed: the provider adds fields and values without notice.
 /** The balance transaction of a charge, which has its fee; the provider may create it some time after the charge. */

@@ -12,13 +12,9 @@ import {
   type CheckoutHandle,
   type CheckoutPage,
   type CheckoutRequest,
-  failureOf,
   isAttemptId,
   isLiveKey,
-  type PayerField,
   type PaymentProvider,
-  PaymentProviderRefused,
-  PaymentProviderUnavailable,
   type PaymentRefunds,
   type ProviderCredentials,
   type ProviderKind,
@@ -32,6 +28,7 @@ import {
 import { listAll, listPaymentsA, listReversalsA } from './provider-a-lists.ts';
 import { readAnswer, readOpenedSession, readRefundObject, readSession } from './provider-a-state.ts';
 import { readMessageTargets, verifyWebhookA } from './provider-a-webhook.ts';
+import { failureOf, type PayerField, PaymentProviderRefused, PaymentProviderUnavailable } from './provider-fault.ts';
 
 const NAME = 'provider_a';
 const DEFAULT_BASE_URL = 'https://api.stripe.com';

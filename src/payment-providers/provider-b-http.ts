@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import { z } from 'zod';
-import { failureOf, type PayerField, PaymentProviderRefused, PaymentProviderUnavailable } from './provider.ts';
+import { failureOf, type PayerField, PaymentProviderRefused, PaymentProviderUnavailable } from './provider-fault.ts';
 
 const NAME = 'provider_b';
 /** The provider's answers have a few KiB; a longer body is treated as unreadable. */

@@ -3,7 +3,6 @@ import { DAY_MS } from '#src/platform/clock.ts';
 import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
   ATTEMPT_PARAMETER,
-  answerReader,
   isAttemptId,
   type ListedPayment,
   type ListedReversal,
@@ -15,6 +14,7 @@ import {
   type RefundResult,
 } from './provider.ts';
 import { parseKeepingIds } from './provider-b-http.ts';
+import { answerReader } from './provider-fault.ts';
 
 const idSchema = z.union([z.string().min(1), z.int()]).transform(String);
 /** Amounts are numbers, in refunds also text. */

@@ -15,8 +15,6 @@ import {
   type ListedReversal,
   type OddRow,
   type PaymentProvider,
-  PaymentProviderRefused,
-  PaymentProviderUnavailable,
   type ProviderCredentials,
   type ProviderKind,
   type ProviderState,
@@ -41,6 +39,7 @@ import {
   readTransaction,
 } from './provider-b-state.ts';
 import { verifyWebhookB } from './provider-b-webhook.ts';
+import { PaymentProviderRefused, PaymentProviderUnavailable } from './provider-fault.ts';
 
 const NAME = 'provider_b';
 const DEFAULT_BASE_URL = 'https://api.paystack.co';

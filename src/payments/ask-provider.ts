@@ -2,13 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
-import {
-  type PaymentProvider,
-  PaymentProviderRefused,
-  PaymentProviderUnavailable,
-  type ProviderCredentials,
-  type ProviderState,
-} from '#src/payment-providers/provider.ts';
+import type { PaymentProvider, ProviderCredentials, ProviderState } from '#src/payment-providers/provider.ts';
+import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider-fault.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { type ApiError, invalidField, orNotFound } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';

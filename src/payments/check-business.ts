@@ -3,13 +3,8 @@ import { mailAccount } from '#src/accounts/mail-account.ts';
 import { type Executor, inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import {
-  type AccountDescription,
-  type PaymentProvider,
-  PaymentProviderRefused,
-  PaymentProviderUnavailable,
-  type ProviderCredentials,
-} from '#src/payment-providers/provider.ts';
+import type { AccountDescription, PaymentProvider, ProviderCredentials } from '#src/payment-providers/provider.ts';
+import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider-fault.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';

@@ -1,11 +1,6 @@
 import { readNow } from '#src/database/database-clock.ts';
-import {
-  isAttemptId,
-  type ListedPayment,
-  type ListedReversal,
-  type OddRow,
-  PaymentProviderUnavailable,
-} from '#src/payment-providers/provider.ts';
+import { isAttemptId, type ListedPayment, type ListedReversal, type OddRow } from '#src/payment-providers/provider.ts';
+import { PaymentProviderUnavailable } from '#src/payment-providers/provider-fault.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';

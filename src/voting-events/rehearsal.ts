@@ -1,4 +1,5 @@
-import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { sql } from 'drizzle-orm';
+import { inTransaction, isTrue, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -14,11 +15,9 @@ import {
   hasLog,
   type LockedEvent,
   lockEvent,
-  lockRehearsedPayments,
   type NewEventRow,
   readOpening,
   updateTaggedEvent,
-  wipeRehearsal,
 } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
@@ -68,15 +67,29 @@ export async function beginRehearsal(
   };
 }
 
-/** Locks an event for a change that may end its rehearsal, whose payments it locks first. @throws ApiError `not_found` */
+/**
+ * Locks an event for a change that may end its rehearsal, and the payments of the rehearsal before it: a settlement locks its attempt
+ * first and the event second, and the reverse order would deadlock. @throws ApiError `not_found`
+ */
 export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<LockedEvent> {
-  if (read.rehearsalSince !== null) await lockRehearsedPayments(tx, read.id);
+  if (read.rehearsalSince !== null)
+    await tx.execute(
+      sql`SELECT 1 FROM payment_attempts WHERE voting_event_id = ${read.id} AND rehearsal ORDER BY id FOR UPDATE`,
+    );
   return orNotFound(await lockEvent(tx, read.id));
 }
 
 /** The event as the real vote sees it: under its own key, during a rehearsal, too. */
 export const withOwnKey = (event: VotingEvent): VotingEvent =>
   event.rehearsalSince === null ? event : { ...event, ballotKey: event.realKey };
+
+/** Rows per statement of a wipe, so that each statement stays below the statement timeout. */
+const WIPED_TOGETHER = 5_000;
+
+/** Wipes the rehearsal of an event in the caller's transaction, whole or not at all. Throws outside of a rehearsal. */
+async function wipeRehearsal(tx: Transaction, eventId: string): Promise<void> {
+  for (let done = false; !done; ) done = await isTrue(tx, sql`SELECT end_rehearsal(${eventId}, ${WIPED_TOGETHER})`);
+}
 
 export type RehearsalDeps = Pick<Deps, 'secrets' | 'ballotKeys' | 'takeApprovalsBack'>;
 

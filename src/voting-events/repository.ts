@@ -5,7 +5,6 @@ import {
   type Executor,
   firstOf,
   isTrue,
-  readNumber,
   type Transaction,
   valuesOf,
   violatedConstraint,
@@ -210,31 +209,6 @@ export async function listKeyedStarts(executor: Executor): Promise<VotingEvent[]
     .limit(1_000);
 }
 
-/**
- * Hides an event from every reader at once and frees its code. Its row stays until a job has removed all rows that refer to it;
- * `closed_at = 0` puts the final time into the past, so that every cast and confirm is refused. Call with the event locked.
- */
-export async function markDeleted(tx: Transaction, id: string): Promise<void> {
-  await tx.execute(sql`
-    UPDATE voting_events SET deleted_at = now_ms(), code_key = 'deleted/' || id, closed_at = 0, payment_business_id = NULL
-    WHERE id = ${id}`);
-  await tx.delete(eventInvites).where(eq(eventInvites.votingEventId, id));
-}
-
-/** For at most this long after its deletion, an event keeps its voters for a copy under way. */
-const COPYING_HOURS = 24;
-
-/** Whether another event still copies the voters of a deleted event, which must not be removed before. */
-export function isRollBeingCopied(executor: Executor, id: string): Promise<boolean> {
-  const copied = sql`SELECT EXISTS (SELECT 1 FROM roll_copies c JOIN voting_events e ON e.id = c.source_id
-    WHERE c.source_id = ${id} AND e.deleted_at > now_ms() - ${COPYING_HOURS * HOUR_MS}::bigint)`;
-  return isTrue(executor, copied);
-}
-
-/** Removes rows of a deleted event, its own row last. @returns how many: fewer than `maxRows` when all are gone */
-export const removeEventRows = (executor: Executor, id: string, maxRows: number): Promise<number> =>
-  readNumber(executor, sql`SELECT delete_event_rows(${id}, ${maxRows})`);
-
 /** Whether a ballot was cast (pending, queued or in the box), a visitor bought or uses credits, or a payment for either was begun or made. */
 export function hasBallots(executor: Executor, eventId: string): Promise<boolean> {
   const found = sql`SELECT ${confirmed(eventId)} OR
@@ -262,26 +236,6 @@ export async function keepOpening(tx: Transaction, eventId: string): Promise<voi
     WHERE id = ${eventId} AND opened_at IS NULL AND rehearsal_since IS NULL AND was_opened(${LIFE}, now_ms())`);
 }
 
-/** Payments per statement, so that each statement stays below the statement timeout. */
-const PAID_BACK_TOGETHER = 2_000;
-
-/** Refunds the payments for unconfirmed ballots of an event that is being deleted: these ballots will never count. */
-export async function payWaitingBallotsBack(tx: Transaction, eventId: string): Promise<void> {
-  for (let last: string | null = ''; last !== null; )
-    [last = null] = await valuesOf<string | null>(
-      tx,
-      sql`SELECT max(id) FROM (
-        SELECT b.payment_attempt_id AS id, give_back_ballot(b.voting_event_id, b.payment_attempt_id) FROM pending_ballots b
-        WHERE b.voting_event_id = ${eventId} AND b.payment_attempt_id > ${last}
-        ORDER BY b.payment_attempt_id LIMIT ${PAID_BACK_TOGETHER}) AS given`,
-    );
-}
-
-/** Refunds the fulfilled payments of a deleted event: 500 here, the rest by jobs. */
-export async function payEverythingBack(tx: Transaction, eventId: string): Promise<void> {
-  await tx.execute(sql`SELECT give_event_back(${eventId}, '')`);
-}
-
 /** Unpaid ballots with credits that one statement drops: each takes most of a millisecond. */
 const DROPPED_TOGETHER = 1_000;
 
@@ -305,24 +259,6 @@ export const hasPayments = (tx: Transaction, eventId: string): Promise<boolean> 
 /** Whether the event has a log: it was open before, even if it is a draft again now. */
 export const hasLog = (tx: Transaction, eventId: string): Promise<boolean> =>
   isTrue(tx, sql`SELECT EXISTS (SELECT 1 FROM ballot_logs WHERE voting_event_id = ${eventId}) AS found`);
-
-/**
- * Locks the payment attempts of a rehearsal before it is wiped. Call before the event is locked: a settlement locks its attempt
- * first and the event second, and the reverse order would deadlock.
- */
-export async function lockRehearsedPayments(tx: Transaction, eventId: string): Promise<void> {
-  await tx.execute(
-    sql`SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId} AND rehearsal ORDER BY id FOR UPDATE`,
-  );
-}
-
-/** Rows per statement of a wipe, so that each statement stays below the statement timeout. */
-const WIPED_TOGETHER = 5_000;
-
-/** Wipes the rehearsal of an event in the caller's transaction, whole or not at all. Throws outside of a rehearsal. */
-export async function wipeRehearsal(tx: Transaction, eventId: string): Promise<void> {
-  for (let done = false; !done; ) done = await isTrue(tx, sql`SELECT end_rehearsal(${eventId}, ${WIPED_TOGETHER})`);
-}
 
 interface EventFilter extends Pick<z.output<typeof listEventsQuery>, 'search' | 'status' | 'type'> {
   readonly accountId: string;

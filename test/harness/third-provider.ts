@@ -6,19 +6,21 @@ import {
   type AdapterOptions,
   appendAttempt,
   type CheckoutHandle,
-  failureOf,
   isAttemptId,
   type ListedPayment,
   type ListedReversal,
   type PaymentProvider,
-  PaymentProviderRefused,
-  PaymentProviderUnavailable,
   type ProviderCredentials,
   type ProviderKind,
   type ProviderState,
   type RefundRequest,
   type RefundResult,
 } from '#src/payment-providers/provider.ts';
+import {
+  failureOf,
+  PaymentProviderRefused,
+  PaymentProviderUnavailable,
+} from '#src/payment-providers/provider-fault.ts';
 import { listen } from './listen.ts';
 
 // A provider that exists for tests alone: it needs nothing of the payer, counts in whole euros, and names orders.

@@ -1,15 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startSandbox } from '#sandbox/start-sandbox.ts';
-import {
-  type AdapterOptions,
-  type PaymentProvider,
-  PaymentProviderRefused,
-  PaymentProviderUnavailable,
-  type ProviderCredentials,
-} from '#src/payment-providers/provider.ts';
+import type { AdapterOptions, PaymentProvider, ProviderCredentials } from '#src/payment-providers/provider.ts';
 import { createProviderA } from '#src/payment-providers/provider-a.ts';
 import { createProviderB } from '#src/payment-providers/provider-b.ts';
+import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider-fault.ts';
 import { createPaymentProviders } from '#src/payments/payment-deps.ts';
 import { decide, PRICE, publishedSchemas } from '#test/harness/payments.ts';
 import { PROVIDER_C, startThirdProvider } from '#test/harness/third-provider.ts';

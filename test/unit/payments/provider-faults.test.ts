@@ -3,13 +3,13 @@ import type { Sandbox } from '#sandbox/start-sandbox.ts';
 import {
   type CheckoutRequest,
   type PaymentProvider,
-  PaymentProviderUnavailable,
   type ProviderCredentials,
   paymentMismatch,
   type WebhookVerdict,
 } from '#src/payment-providers/provider.ts';
 import { createProviderA } from '#src/payment-providers/provider-a.ts';
 import { createProviderB } from '#src/payment-providers/provider-b.ts';
+import { PaymentProviderUnavailable } from '#src/payment-providers/provider-fault.ts';
 import { decide, PRICE, PROVIDERS, publishedSchemas } from '#test/harness/payments.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { openPage, orderOf, paymentOf, playBoth, refundOf, sandboxCredentials } from './asking.ts';
