@@ -29,8 +29,13 @@ const COMMANDS = [
 ];
 
 const [part = ''] = process.argv.slice(2);
+const chosen = COMMANDS.filter((one) => one.includes(part));
+if (chosen.length === 0) {
+  process.stderr.write(`No command has "${part}" in it. There are:\n  ${COMMANDS.join('\n  ')}\n`);
+  process.exit(2);
+}
 const failed: string[] = [];
-for (const command of COMMANDS.filter((one) => one.includes(part))) {
+for (const command of chosen) {
   const began = Date.now();
   process.stdout.write(`\n== npm run ${command}\n`);
   const [name = '', ...words] = command.split(' ');

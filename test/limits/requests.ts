@@ -163,7 +163,8 @@ export async function measureRequests(world: World, word = ''): Promise<void> {
   const keys = await keysOf(world, 'Neighbour', 'enterprise');
   const event = await openEvent({ ...world, key: keys.write }, { positions: 1, candidates: 3 });
   const votes = [{ positionId: 'pos_l_1', candidateId: 'cnd_l_1', rank: 1 }];
-  const attacks = await listAttacks(world);
+  const attacks = (await listAttacks(world)).filter(({ what }) => what.includes(word));
+  if (attacks.length === 0) throw new Error(`no kind of request has "${word}" in its name`);
   const neighbour = new Worker(new URL('./watch-neighbour.ts', import.meta.url), {
     workerData: { base: world.base, event, keys, votes } satisfies NeighbourData,
   });
@@ -185,7 +186,7 @@ export async function measureRequests(world: World, word = ''): Promise<void> {
     for (const fault of failed.slice(0, 3)) process.stdout.write(`           ${fault}\n`);
   };
   await measure('nothing', () => delay(SECONDS * 1_000));
-  for (const attack of attacks.filter(({ what }) => what.includes(word)))
+  for (const attack of attacks)
     await measure(attack.what, async () => {
       const until = Date.now() + SECONDS * 1_000;
       const loop = async (): Promise<void> => {

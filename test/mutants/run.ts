@@ -134,6 +134,7 @@ async function main(): Promise<void> {
 
 function tryAll({ mutants, checks }: Suite): void {
   const wanted = mutants.filter(({ name }) => name.includes(part));
+  if (wanted.length === 0) throw new Error(`no mutant of ${suite} has "${part}" in its name`);
   const killerOf = (folder: string, mutant?: Mutant): string | undefined =>
     Object.keys(checks).find((name) => checks[name]?.(folder, mutant) === false);
   const folder = copyProject();
