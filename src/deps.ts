@@ -26,7 +26,7 @@ import type { EventCache, Organizer } from '#src/voting-events/access.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { LogRecorder } from '#src/voting-events/create-event.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { LockedEvent } from '#src/voting-events/repository.ts';
 import type { OwnInbox } from '#src/webhooks/own-inbox.ts';
 import type { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
 import type { WebhookReach } from '#src/webhooks/receiver-url.ts';
@@ -80,7 +80,7 @@ export interface Deps {
   readonly ballotKeys: BallotKeys;
   readonly logRecorder: LogRecorder;
   /** Resets voters approved by their key during a rehearsal to pending. Implemented by `voters`, which computes their MACs. */
-  readonly takeApprovalsBack: (tx: Transaction, event: VotingEvent) => Promise<void>;
+  readonly takeApprovalsBack: (tx: Transaction, event: LockedEvent) => Promise<void>;
   /** Adds the candidates Yes, No and Abstain to each referendum without candidates. */
   readonly giveOptions: (tx: Transaction, organizer: Organizer) => Promise<void>;
   /** Signs the checkpoints of ballot logs, and the promises to voters. */

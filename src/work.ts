@@ -65,7 +65,7 @@ export function allJobs(deps: Deps): AnyJob[] {
   const deletions = deps.jobDatabases.deletions;
   return [
     removeDeletedEventJob(deletions),
-    removeDeletedRowsJob(deletions, (db, eventId) => leaveDeletedGroups(db, deps.secrets, eventId)),
+    removeDeletedRowsJob(deletions, (db, eventId) => leaveDeletedGroups(db, deps, eventId)),
     removeDeletedVotersJob(deletions),
     eraseParticipantsJob(deletions, deps.secrets),
     sendVoterKeyJob(mails),

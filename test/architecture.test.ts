@@ -55,21 +55,21 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2067,
+  platform: 2068,
   'payment-providers': 2014,
   database: 2325,
   'embedded-postgres': 849,
-  http: 4296,
+  http: 4302,
   server: 1017,
   reference: 2766,
   jobs: 619,
   mail: 618,
   accounts: 1017,
-  webhooks: 2669,
-  'voting-events': 5393,
-  'ballot-definition': 3919,
-  voters: 5653,
-  payments: 4066,
+  webhooks: 2661,
+  'voting-events': 5407,
+  'ballot-definition': 3924,
+  voters: 5660,
+  payments: 4067,
   credits: 710,
   ballots: 3155,
   'ballot-log': 4700,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4315,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_236;
+const LINES_OF_ALL = 68_262;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

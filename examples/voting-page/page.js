@@ -106,9 +106,13 @@ function refuse(error) {
   fail(message, reason === 'voter_key_invalid' ? [{ field: 'voterKey', message }] : issues);
 }
 
+/** An amount in the smallest unit of ISO 4217. Browsers give some currencies other decimals, which would show a hundredth of the price. */
 function money(amountMinor, currency) {
-  const format = new Intl.NumberFormat(undefined, { style: 'currency', currency });
-  return format.format(amountMinor / 10 ** format.resolvedOptions().maximumFractionDigits);
+  const code = currency.toUpperCase();
+  const none = 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.includes(code);
+  const digits = none ? 0 : 'BHD IQD JOD KWD LYD OMR TND'.includes(code) ? 3 : 2;
+  const shape = { style: 'currency', currency, minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return new Intl.NumberFormat(undefined, shape).format(amountMinor / 10 ** digits);
 }
 
 /** The way to a hosted page, which leads back here. */

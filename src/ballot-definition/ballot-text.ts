@@ -31,19 +31,6 @@ function viewBallotPosition(position: BallotPosition, groups: Groups) {
   };
 }
 
-/** Candidates by position, each once. A position without new ones is not shuffled: a hundred positions may share a thousand candidates. */
-function* orderedCandidates(definition: BallotDefinition, order: string | undefined): Generator<Candidate> {
-  const listed = new Set<Candidate>();
-  for (const { id, candidates } of definition.positions) {
-    if (candidates.every((candidate) => listed.has(candidate))) continue;
-    for (const candidate of order === undefined ? candidates : inOrder(candidates, id, order)) {
-      if (listed.has(candidate)) continue;
-      listed.add(candidate);
-      yield candidate;
-    }
-  }
-}
-
 const viewBallotCandidate = (candidate: Candidate, groups: Groups): BallotView['candidates'][number] => ({
   ...pick(candidate, ['id', 'name', 'description', 'positionIds']),
   group: groupOf(candidate, groups),
@@ -54,10 +41,14 @@ const viewBallotCandidate = (candidate: Candidate, groups: Groups): BallotView['
 export class BallotText {
   readonly #definition: BallotDefinition;
   readonly #groups: Groups;
-  readonly #candidates = new Map<Candidate, string>();
+  /** Approved candidates of any position, in the organizer's order: each position's part of the list is then in that order, too. */
+  readonly #candidates: readonly Candidate[];
+  readonly #texts = new Map<Candidate, string>();
 
   constructor(definition: BallotDefinition) {
     this.#definition = definition;
+    const standing = new Set(definition.positions.flatMap(({ candidates }) => candidates));
+    this.#candidates = definition.candidates.filter((candidate) => standing.has(candidate));
     this.#groups = new Map(definition.groups.map(({ id, name }) => [id, { id, name }]));
   }
 
@@ -78,7 +69,7 @@ export class BallotText {
     }
     yield ',"candidates":[';
     let first = true;
-    for (const candidate of orderedCandidates(this.#definition, order)) {
+    for (const candidate of order === undefined ? this.#candidates : inOrder(this.#candidates, order)) {
       yield first ? this.#textOf(candidate) : `,${this.#textOf(candidate)}`;
       first = false;
     }
@@ -86,7 +77,7 @@ export class BallotText {
   }
 
   #textOf(candidate: Candidate): string {
-    return this.#candidates.getOrInsertComputed(candidate, () =>
+    return this.#texts.getOrInsertComputed(candidate, () =>
       JSON.stringify(viewBallotCandidate(candidate, this.#groups)),
     );
   }

@@ -56,7 +56,9 @@ export function definitionRouter(deps: Deps): Hono<Env> {
     }),
     event,
     (c) =>
-      costly(c, c.get('caller').accountId, async () => ok(await readDefinition(deps.reads, c.get('target').event))),
+      costly(c, c.get('caller').accountId, async () =>
+        ok(await readDefinition(deps.reads, c.get('target').event, deps.clock.now())),
+      ),
   );
   router.on(
     ...operation('replaceDefinition', 'PUT /voting-events/:idOrCode/definition', {

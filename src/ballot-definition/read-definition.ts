@@ -2,7 +2,7 @@ import { differenceOf } from '#src/accounts/changes.ts';
 import type { Executor } from '#src/database/client.ts';
 import { Pauses } from '#src/platform/loop-turns.ts';
 import { pick } from '#src/platform/pick.ts';
-import { settingsOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { settingsOf, startOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { createCandidateBody } from './candidate.ts';
 import type { Difference } from './definition-schema.ts';
 import { createGroupBody } from './group.ts';
@@ -23,13 +23,21 @@ function fieldsOf(
 }
 
 /** The document of an event. In a rehearsal, that of the event which its end leaves: who registered in it goes with it. */
-export async function readDefinition(executor: Executor, event: VotingEvent) {
+export async function readDefinition(executor: Executor, event: VotingEvent, nowMs: number) {
   const { voter, candidate, ballot, log, payments } = settingsOf(event);
   const { groups, positions, candidates, sponsors } = await listParts(executor, event.id);
   return {
     version: 1 as const,
     event: {
-      ...pick(event, ['code', 'title', 'description', 'type', 'startsAt', 'endsAt', 'timeZone']),
+      ...pick({ ...event, startsAt: startOf(event, nowMs) }, [
+        'code',
+        'title',
+        'description',
+        'type',
+        'startsAt',
+        'endsAt',
+        'timeZone',
+      ]),
       ...{ voter, candidate, ballot, log, payments },
       results: { visibility: event.rehearsalVisibility ?? event.resultsVisibility },
       ...pick(event, ['votingPageUrl', 'contactEmail', 'language', 'logoUrl']),

@@ -5,6 +5,7 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { ApiError, type Issue, validationError } from '#src/platform/errors.ts';
 import { namesOf } from '#src/platform/pick.ts';
 import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
@@ -70,9 +71,12 @@ async function applyDefinition(
   for (const kind of CAPPED)
     if (definition[kind].length > mostOf(kind)) throw planLimit(`${kind}_per_event`, mostOf(kind));
   const issues = rowIssues(definition, before.candidates);
-  for (const [index, position] of definition.positions.entries()) {
-    requireTopUp(deps, organizer, position.quadraticTopUp);
-    issues.push(...within(index, await topUpIssues(tx, deps, event, position.quadraticTopUp)));
+  const offered = new Set(before.positions.map(({ quadraticTopUp }) => canonicalJson(quadraticTopUp)));
+  for (const [index, { quadraticTopUp = null }] of definition.positions.entries()) {
+    // What is shown can be sent back, whatever became of the plan and the payment business.
+    if (event.type === 'poll' && offered.has(canonicalJson(quadraticTopUp))) continue;
+    requireTopUp(deps, organizer, quadraticTopUp);
+    issues.push(...within(index, await topUpIssues(tx, deps, event, quadraticTopUp)));
   }
   if (issues.length > 0) throw new OfRows(validationError(issues));
   await writeRows(tx, deps, event.id, definition, before);
@@ -243,13 +247,13 @@ export async function replaceDefinition(
   if (statusAt(locked, locked.lockedAt) !== 'draft') throw refuse('not_a_draft');
   await guardChange(tx, locked, 'change_ballot_rules');
   await forgetIdleCredits(tx, locked.id);
-  const before = await readDefinition(tx, locked);
+  const before = await readDefinition(tx, locked, locked.lockedAt);
   // The rows come before the event is judged: a start that has come opens what the document says, not what it replaces.
   await updateVotingEvent(tx, deps, organizer, withDefaults(definition.event), (event) =>
     applyDefinition(tx, deps, organizer, event, definition),
   ).catch(inDocument(definition));
   const event = await renewBallotDefinition(tx, locked.id, locked.lockedAt);
-  const after = await readDefinition(tx, event);
+  const after = await readDefinition(tx, event, locked.lockedAt);
   const changes = await differencesOf(locked.id, before, after);
   await requireUnpaid(tx, locked.id, changes);
   // A document without changes leaves no entry in the audit trail.

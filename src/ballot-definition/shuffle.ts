@@ -3,14 +3,14 @@ import { createHash, randomBytes } from 'node:crypto';
 /** Length of the name of a shuffled order, from which the order is derived: 128 bits, so that no candidate is favoured. */
 const ORDER_BYTES = 16;
 
-function numbersFrom(...parts: string[]): (below: number) => number {
+function numbersFrom(order: string): (below: number) => number {
   let block = 0;
   let bytes = Buffer.alloc(0);
   let at = 0;
   const next = (): number => {
     if (at + 4 > bytes.length) {
       bytes = createHash('sha256')
-        .update(JSON.stringify([...parts, block]))
+        .update(JSON.stringify([order, block]))
         .digest();
       block += 1;
       at = 0;
@@ -37,15 +37,15 @@ export function pickOrder(seed: string | undefined, eventId: string): string {
     .toString('hex');
 }
 
-/** Shuffles items (Fisher–Yates). `positionId` and `order` determine the result, on every server and after every restart. */
-export function inOrder<Item>(items: readonly Item[], positionId: string, order: string): Item[] {
-  const below = numbersFrom(positionId, order);
-  const shuffled = [...items];
-  for (let index = shuffled.length - 1; index > 0; index -= 1) {
-    const other = below(index + 1);
-    const moved = shuffled[index] as Item;
-    shuffled[index] = shuffled[other] as Item;
-    shuffled[other] = moved;
+/** Items in a shuffled order (Fisher–Yates), one step each. `order` determines it, on every server and after every restart. */
+export function* inOrder<Item>(items: readonly Item[], order: string): Generator<Item> {
+  const below = numbersFrom(order);
+  const left = [...items];
+  while (left.length > 0) {
+    const at = below(left.length);
+    const drawn = left[at] as Item;
+    left[at] = left[left.length - 1] as Item;
+    left.pop();
+    yield drawn;
   }
-  return shuffled;
 }

@@ -9,9 +9,9 @@ import {
   MAX_URL_LENGTH,
   nameFault,
   normaliseText,
+  normaliseUrl,
   paragraphFault,
   rawTextFault,
-  trimUrl,
 } from '#src/platform/text.ts';
 import { isObject } from './json/strict-json.ts';
 
@@ -64,12 +64,7 @@ export const amountMinorField = () => z.int().min(1).max(99_999_999);
 export const currencyField = () => z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code');
 
 /** A confirmation code as a voter sends it: spaces around it, from copying, are removed. */
-export const confirmationCodeField = () =>
-  z
-    .string()
-    .overwrite((code) => code.trim())
-    .min(1, 'must not be empty')
-    .max(64, 'must have at most 64 characters');
+export const confirmationCodeField = () => normalisedText(64).check(faultless(lengthFault(1, 64)));
 
 /** A longer text; empty means null. */
 export const descriptionField = (max = 5_000) =>
@@ -86,7 +81,12 @@ export const emailField = () =>
 export const voterIdField = () => nameField(200);
 
 /** The ID of a row. This schema does not check that the row exists. */
-export const idField = () => z.string().min(1, 'must not be empty').max(200, 'is not an ID');
+export const idField = () =>
+  z
+    .string()
+    .overwrite((id) => id.trim())
+    .min(1, 'must not be empty')
+    .max(200, 'is not an ID');
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
@@ -103,16 +103,24 @@ function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefin
   return undefined;
 }
 
-/** A web address. `loopback` also allows http to the own machine; `fault` adds a check. */
+/** A web address with a rule of its own. */
+export const addressField = (fault: (address: string) => string | undefined) =>
+  z
+    .string()
+    .check(faultless((text) => rawTextFault(text, MAX_URL_LENGTH)))
+    .overwrite(normaliseUrl)
+    .check(faultless(fault))
+    .meta({ maxLength: MAX_URL_LENGTH });
+
+/** A web address of completions 1.4. `loopback` also allows http to the own machine; `fault` adds a check. */
 export const urlField = (rules: {
   readonly loopback: boolean;
   readonly fault?: (address: string) => string | undefined;
 }) =>
-  z
-    .string()
-    .check(faultless((text) => webUrlFault(text.trim(), rules.loopback) ?? rules.fault?.(text.trim())))
-    .overwrite(trimUrl)
-    .meta({ ...(rules.fault === undefined ? { format: 'uri' } : {}), maxLength: MAX_URL_LENGTH });
+  addressField((text) => webUrlFault(text, rules.loopback) ?? rules.fault?.(text)).meta({
+    ...(rules.fault === undefined ? { format: 'uri' } : {}),
+    maxLength: MAX_URL_LENGTH,
+  });
 
 export const httpsUrlField = () => urlField({ loopback: false });
 
@@ -144,11 +152,8 @@ export const searchField = () =>
     .check(faultless(lengthFault(0, 200)))
     .meta({ maxLength: 200, description: 'Finds rows that hold this text, in any case.' });
 
-/** The seed of a random order: any text, normalised, so that Unicode spellings of one text give one order. */
-export const seedField = () =>
-  normalisedText(200)
-    .check(faultless(lengthFault(0, 200)))
-    .meta({ maxLength: 200 });
+/** The seed of a random order: any text that an address can hold, normalised, so that Unicode spellings of one text give one order. */
+export const seedField = () => normalisedText(Number.POSITIVE_INFINITY);
 
 export const sortOrderField = () => z.int().min(0).max(1_000_000).describe('Lower ones come first.');
 

@@ -179,11 +179,12 @@ export class IdempotencyStore {
   }
 
   /**
-   * Takes an Idempotency-Key for all cells, in the cell of its account, while one request with it runs in any of them.
+   * Takes an Idempotency-Key for all cells, in the cell of its account, while one request with it runs in any of them. No header can hold
+   * the line break in the name that is taken.
    * @returns ends that @throws ApiError `idempotency_mismatch`, or `conflict` while the same request runs
    */
   async takeTurn(request: IdempotentRequest): Promise<() => Promise<void>> {
-    const outcome = await this.claim({ ...request, key: `turn/${request.key}` });
+    const outcome = await this.claim({ ...request, key: `turn\n${request.key}` });
     if (outcome.kind !== 'claimed') throw refuse('idempotency_in_progress');
     const { claim } = outcome;
     // `freeOver` frees the claim if the database cannot do so now.

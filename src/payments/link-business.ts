@@ -7,7 +7,8 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, renewMissing } from '#src/voting-events/guard-change.ts';
 import type { PriceFault, Pricing } from '#src/voting-events/pricing.ts';
 import { updateTaggedEvent } from '#src/voting-events/repository.ts';
-import { tellEvent, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { tellEvent } from '#src/voting-events/show-event.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { findBusiness, holdBusiness } from './business-repository.ts';
 import type { PaymentBusiness } from './payment.ts';
@@ -93,5 +94,5 @@ async function save(
     before: { paymentBusinessId: before.paymentBusinessId },
     after: { paymentBusinessId: link.paymentBusinessId },
   };
-  await recordEvent(tx, deps, { type: 'voting_event.updated', data: tellEvent(after, nowMs), change });
+  await recordEvent(tx, deps, { type: 'voting_event.updated', data: await tellEvent(tx, after, nowMs), change });
 }

@@ -95,7 +95,7 @@ export const MAX_URL_LENGTH = 2_048;
 
 /** The fault of an absolute web address of any host, or undefined. */
 export function addressFault(text: string): string | undefined {
-  if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
+  if (codePointLength(text) > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
   if (/[\p{Cc}\s\\]/u.test(text)) return 'must not hold spaces, backslashes or control characters';
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'must be an absolute https address';
   const { username, password } = new URL(text);
@@ -103,5 +103,6 @@ export function addressFault(text: string): string | undefined {
   return hasCredentials ? 'must not hold credentials' : undefined;
 }
 
-/** Trims a URL and lowers the case of its scheme, which providers and browsers' policies compare in lower case. */
-export const trimUrl = (text: string): string => text.trim().replace(/^https?(?=:)/i, (scheme) => scheme.toLowerCase());
+/** Normalises a URL and lowers the case of its scheme, which providers and browsers' policies compare in lower case. Call as `normaliseText`. */
+export const normaliseUrl = (text: string): string =>
+  normaliseText(text).replace(/^https?(?=:)/i, (scheme) => scheme.toLowerCase());

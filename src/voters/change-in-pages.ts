@@ -3,26 +3,32 @@ import { type SQL, sql } from 'drizzle-orm';
 import { listKeptGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { lockEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { listTagged, storeStandings } from './repository.ts';
+import { type LockedEvent, lockEvent } from '#src/voting-events/repository.ts';
+import { aboutOf } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
+import { listTagged, listVotersByIds, storeStandings } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
+import type { VoterDeps } from './take-rows.ts';
+import { viewVoter } from './voter.ts';
 import { type DecidingColumns, isApprovedInRehearsal, isGenuine, type TaggedVoter, tagOfVoter } from './voter-tag.ts';
 
 const PAGE = 1_000;
 
 type Standing = Partial<Pick<DecidingColumns, 'status' | 'groupId'>>;
 
-/** Makes one change to a page of voters, with new tags; skips rows with an invalid tag. @returns the last ID, undefined at the end */
+/**
+ * Makes one change to a page of voters, with new tags; skips rows with an invalid tag.
+ * @returns the IDs of the changed voters, and the last ID of the page, undefined at the end
+ */
 async function changePage(
   tx: Transaction,
   secrets: Secrets,
-  event: VotingEvent,
+  event: LockedEvent,
   which: SQL,
   standing: Standing,
   after: string,
   isMeant: (row: TaggedVoter) => boolean = () => true,
-): Promise<string | undefined> {
+): Promise<{ readonly changed: readonly string[]; readonly last: string | undefined }> {
   const voters = await listTagged(tx, event.id, sql`v.id > ${after} AND ${which}`, PAGE);
   const changes = voters
     .filter((row) => isGenuine(secrets, row) && isMeant(row))
@@ -34,29 +40,31 @@ async function changePage(
       ...row,
       tag: tagOfVoter(secrets, row, standing.status === undefined && isApprovedInRehearsal(secrets, before)),
     })),
+    event.lockedAt,
   );
   await noteChanges(tx, secrets, event, changes);
-  return voters.length < PAGE ? undefined : voters.at(-1)?.id;
+  const changed = changes.map(({ before }) => before.id);
+  return { changed, last: voters.length < PAGE ? undefined : voters.at(-1)?.id };
 }
 
 /** Changes all matching voters in one transaction. Call with the event locked. @param isMeant a condition that SQL cannot check */
 export async function changeInPages(
   tx: Transaction,
   secrets: Secrets,
-  event: VotingEvent,
+  event: LockedEvent,
   which: SQL,
   standing: Standing,
   isMeant?: (row: TaggedVoter) => boolean,
 ): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; )
-    after = await changePage(tx, secrets, event, which, standing, after, isMeant);
+    after = (await changePage(tx, secrets, event, which, standing, after, isMeant)).last;
 }
 
 /**
- * Clears the group of voters whose group was deleted, one transaction per page. The groups are read under the event's lock for each page:
- * one that is made or deleted meanwhile waits, and no genuine row is changed without a new tag.
+ * Clears the group of voters whose group was deleted, and publishes them, one transaction per page. The groups are read under the event's lock
+ * for each page: one that is made or deleted meanwhile waits, and no genuine row is changed without a new tag.
  */
-export async function leaveDeletedGroups(db: Database, secrets: Secrets, eventId: string): Promise<void> {
+export async function leaveDeletedGroups(db: Database, deps: VoterDeps, eventId: string): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; await setImmediate()) {
     const from: string = after;
     after = await inTransaction(db, async (tx) => {
@@ -64,7 +72,9 @@ export async function leaveDeletedGroups(db: Database, secrets: Secrets, eventId
       if (event === undefined) return undefined;
       const present = sql.param(await listKeptGroupIds(tx, eventId));
       const isGone = sql`v.group_id IS NOT NULL AND v.group_id <> ALL (${present}::text[])`;
-      const last = await changePage(tx, secrets, event, isGone, { groupId: null }, from);
+      const { changed, last } = await changePage(tx, deps.secrets, event, isGone, { groupId: null }, from);
+      const voters = await listVotersByIds(tx, eventId, changed);
+      await publish(tx, deps, aboutOf(event), 'voter.updated', voters.map(viewVoter));
       // What is left of the page are rows that the service did not write.
       const isOfPage = last === undefined ? sql`v.id > ${from}` : sql`v.id > ${from} AND v.id <= ${last}`;
       await tx.execute(sql`

@@ -42,7 +42,7 @@ export const rejectVoters: BulkChange<VoterDeps> = async (tx, deps, organizer, i
     return { before, after: { ...after, tag: renewedTag(deps.secrets, before, after) } };
   });
   const standings = changes.map(({ after }) => after);
-  await storeStandings(tx, event.id, standings);
+  await storeStandings(tx, event.id, standings, event.lockedAt);
   await noteChanges(tx, deps.secrets, event, changes);
   await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
   const rejected = rows.map((row) => viewVoter({ ...row, ...change }));

@@ -9,7 +9,7 @@ import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { readTyped } from '#src/platform/text.ts';
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
-import { holdEvent } from '#src/voting-events/repository.ts';
+import { holdEvent, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { changeInPages } from './change-in-pages.ts';
 import { clearDeadline } from './registration-repository.ts';
@@ -141,7 +141,7 @@ export async function approveByKey(
 }
 
 /** Sets voters whom a key approved in the rehearsal back to `pending` at its end. Call with the event locked, before the wipe. */
-export async function takeApprovalsBack(tx: Transaction, secrets: Secrets, event: VotingEvent): Promise<void> {
+export async function takeApprovalsBack(tx: Transaction, secrets: Secrets, event: LockedEvent): Promise<void> {
   await changeInPages(
     tx,
     secrets,

@@ -26,7 +26,8 @@ import { priceIssues, requirePricing } from './pricing.ts';
 import { scheduleClosing, schedulePublishing } from './publish-status.ts';
 import type { RehearsalDeps } from './rehearsal.ts';
 import { insertEvent, type NewEventRow } from './repository.ts';
-import { tellEvent, type VotingEvent } from './voting-event.ts';
+import { tellEvent } from './show-event.ts';
+import type { VotingEvent } from './voting-event.ts';
 
 const CODE_CHARACTERS = 8;
 
@@ -153,7 +154,7 @@ export async function createEvent(
   });
   await recordEvent(tx, deps, {
     type: 'voting_event.created',
-    data: tellEvent(event, nowMs),
+    data: await tellEvent(tx, event, nowMs),
     change: changeBy({ event, caller }, 'voting_event.created', id, {
       after: { title: event.title, type: event.type, code: event.code },
     }),

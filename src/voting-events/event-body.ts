@@ -23,6 +23,7 @@ const price = z.strictObject({
 
 const timeZone = z
   .string()
+  .overwrite((zone) => zone.trim())
   .max(64, { error: 'must be an IANA time zone such as Europe/Berlin', abort: true })
   .refine((zone) => {
     try {

@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { sql } from 'drizzle-orm';
 import { Hono } from 'hono';
-import { type Executor, valuesOf } from '#src/database/client.ts';
 import { otherCells, requireServed } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok } from '#src/http/answer.ts';
@@ -20,28 +18,9 @@ import { deleteVotingEvent } from './delete-event.ts';
 import { createEventBody, deleteEventQuery, listEventsQuery, updateEventBody } from './event-body.ts';
 import { withoutForgedEnd } from './event-tag.ts';
 import { listEvents, listShared } from './repository.ts';
+import { countInEvents, showEvent } from './show-event.ts';
 import { judgeChangeParts, updateVotingEvent } from './update-event.ts';
-import { type VotingEvent, viewEvent, votingEventView } from './voting-event.ts';
-
-type Counts = ReadonlyMap<string, { readonly waiting: boolean; readonly ballots: number }>;
-
-/** Figures from other tables for each event: whether a voter is not disclosed yet, and the ballots of a rehearsal. */
-async function countIn(executor: Executor, events: readonly VotingEvent[]): Promise<Counts> {
-  const { rows } = await executor.execute<{ id: string; waiting: boolean }>(sql`
-    SELECT e.id, EXISTS (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = e.id) AND keeps_back(e.id) AS waiting
-    FROM unnest(${sql.param(events.map(({ id }) => id))}::text[]) AS e (id)`);
-  const counts = new Map(rows.map(({ id, waiting }) => [id, { waiting, ballots: 0 }]));
-  for (const { id, rehearsalSince } of events) {
-    if (rehearsalSince === null) continue;
-    // One query per event, with the ID as a parameter: in a join the planner would scan the ballots of all events.
-    const statement = sql`
-      SELECT (SELECT count(*)::int FROM ballot_queue WHERE voting_event_id = ${id})
-        + (SELECT coalesce(sum(ballots), 0)::int FROM ballot_blocks WHERE voting_event_id = ${id})`;
-    const [ballots = 0] = await valuesOf<number>(executor, statement);
-    counts.set(id, { waiting: counts.get(id)?.waiting === true, ballots });
-  }
-  return counts;
-}
+import { viewEvent, votingEventView } from './voting-event.ts';
 
 /**
  * Where the events that are shared with an account stand, by their IDs. Read before and after a list of several cells: one that moved
@@ -59,7 +38,9 @@ async function findShared(cells: readonly Deps[], accountId: string): Promise<Ma
 export function eventRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const creationBody = body(createEventBody, judgeEventParts(deps));
-  const changeBody = body(updateEventBody, judgeChangeParts(deps), ({ event }) => viewWaiting(deps.db, event));
+  const changeBody = body(updateEventBody, judgeChangeParts(deps), ({ event }) =>
+    showEvent(deps.db, event, deps.clock.now()),
+  );
   const router = new Hono<Env>();
   router.on(
     ...operation('listVotingEvents', 'GET /', {
@@ -94,7 +75,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
           all.map(async (there) => {
             const found = page.flatMap((one) => (one.there === there ? one.row : []));
             const own = await withoutForgedShares(there, accountId, found);
-            const counts = await countIn(there.db, own);
+            const counts = await countInEvents(there.db, own);
             return own.map((row) => viewEvent(withoutForgedEnd(deps.secrets, row), nowMs, counts.get(row.id)));
           }),
         )
@@ -118,8 +99,6 @@ export function eventRouter(deps: Deps): Hono<Env> {
         created(viewEvent(await createEvent(tx, deps, c.get('caller'), c.get('body')), deps.clock.now())),
       ),
   );
-  const viewWaiting = async (executor: Executor, row: VotingEvent) =>
-    viewEvent(row, deps.clock.now(), (await countIn(executor, [row])).get(row.id));
   router.on(
     ...operation('getVotingEvent', 'GET /:idOrCode', {
       summary: 'Read a voting event',
@@ -127,7 +106,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
       answers: answersOne(votingEventView, 'The voting event.'),
     }),
     event,
-    async (c) => answer(c, ok(await viewWaiting(deps.db, c.get('target').event))),
+    async (c) => answer(c, ok(await showEvent(deps.db, c.get('target').event, deps.clock.now()))),
   );
   router.on(
     ...operation('updateVotingEvent', 'PATCH /:idOrCode', {
@@ -153,7 +132,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
     changeBody,
     (c) =>
       change(c, async (tx) =>
-        ok(await viewWaiting(tx, await updateVotingEvent(tx, deps, c.get('target'), c.get('body')))),
+        ok(await showEvent(tx, await updateVotingEvent(tx, deps, c.get('target'), c.get('body')), deps.clock.now())),
       ),
   );
   router.on(

@@ -19,7 +19,8 @@ import {
   markAnnounced,
   markResultsAnnounced,
 } from './repository.ts';
-import { aboutOf, tellEvent, type VotingEvent } from './voting-event.ts';
+import { tellEvent } from './show-event.ts';
+import { aboutOf, type VotingEvent } from './voting-event.ts';
 
 const payload = z.strictObject({ eventId: z.string() });
 const PUBLISH_STATUS = { name: 'announce_event_status', maxAttempts: 10, payload } as const;
@@ -92,7 +93,7 @@ async function noteMissedStart(deps: PublishDeps, eventId: string): Promise<void
     if (event?.missedStartAt == null) return;
     const marked = await markAnnounced(tx, eventId, 'not_opened');
     if (marked === undefined) return;
-    await publish(tx, deps, aboutOf(marked), 'voting_event.not_opened', [tellEvent(marked, event.lockedAt)]);
+    await publish(tx, deps, aboutOf(marked), 'voting_event.not_opened', [await tellEvent(tx, marked, event.lockedAt)]);
     await enqueue(tx, MAIL_NOT_OPENED, { eventId, missedStartAt: event.missedStartAt });
   });
 }
@@ -120,7 +121,7 @@ export async function publishStatus(
   const marked = await markAnnounced(tx, event.id, status);
   if (marked === undefined) return undefined;
   const type = status === 'open' ? 'voting_event.opened' : 'voting_event.closed';
-  await publish(tx, deps, aboutOf(event), type, [tellEvent(marked, nowMs)]);
+  await publish(tx, deps, aboutOf(event), type, [await tellEvent(tx, marked, nowMs)]);
   return marked;
 }
 
@@ -167,7 +168,7 @@ export const publishClosingJob = (deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job
         const event = await holdEvent(tx, end.eventId);
         const nowMs = await readNow(tx);
         if (event === undefined || !isClosing(event, end.endsAt, nowMs) || !(await endJob(tx, run))) return;
-        await publish(tx, deps, aboutOf(event), 'voting_event.closing', [tellEvent(event, nowMs)]);
+        await publish(tx, deps, aboutOf(event), 'voting_event.closing', [await tellEvent(tx, event, nowMs)]);
         await enqueue(tx, MAIL_CLOSING, end);
       }),
   });

@@ -46,7 +46,8 @@ import {
   readOpening,
   updateTaggedEvent,
 } from './repository.ts';
-import { tellEvent, type VotingEvent } from './voting-event.ts';
+import { tellEvent } from './show-event.ts';
+import type { VotingEvent } from './voting-event.ts';
 
 type Body = z.output<typeof updateEventBody>;
 type Columns = Partial<NewEventRow>;
@@ -126,7 +127,7 @@ export async function updateVotingEvent(
   const after = await updateTaggedEvent(tx, deps.secrets, from, { ...changes, ...key, updatedAt: nowMs });
   await recordEvent(tx, deps, {
     type: 'voting_event.updated',
-    data: tellEvent(after, nowMs),
+    data: await tellEvent(tx, after, nowMs),
     change: changeBy(organizer, 'voting_event.updated', before.id, differenceOf(before, after)),
   });
   // A new end is valid only if the log contains it: refuse the change if the log is disputed.

@@ -191,7 +191,7 @@ export const votingEventView = z
       },
     ],
   });
-type VotingEventView = z.output<typeof votingEventView>;
+export type VotingEventView = z.output<typeof votingEventView>;
 
 /** What a voting page is built from (completions 4.1). */
 export const contextView = z
@@ -285,23 +285,26 @@ export const settingsOf = (event: VotingEvent) => ({
   },
 });
 
+/** When an event opens by itself; null once it has missed its start (completions 3, rule 1). */
+export const startOf = (event: VotingEvent, nowMs: number): number | null =>
+  missedStart(event, nowMs) === null ? event.startsAt : null;
+
 /** The event that a message of a webhook is about. */
 export const aboutOf = ({ accountId, id }: Pick<VotingEvent, 'accountId' | 'id'>) => ({ accountId, votingEventId: id });
 
 /** The organizer's shape of a voting event (completions 3). @param counted figures from other tables */
 export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = {}): VotingEventView {
   const status = shownStatusAt(event, nowMs);
-  const missedAt = missedStart(event, nowMs);
   const settings = settingsOf(event);
   const shown = {
     ...event,
     ...settings,
     status,
-    startsAt: missedAt === null ? event.startsAt : null,
+    startsAt: startOf(event, nowMs),
     voter: { ...settings.voter, pollIdentity: pollIdentityOf(event) },
     results: { visibility: event.resultsVisibility, publishedAt: publishedTime(event, nowMs) },
     missing: status === 'draft' || status === 'scheduled' ? [...event.missing] : null,
-    missedStartAt: missedAt ?? event.missedStartAt,
+    missedStartAt: missedStart(event, nowMs) ?? event.missedStartAt,
     rehearsal:
       status === 'rehearsal'
         ? { round: event.rehearsalNumber, closed: event.closedAt !== null, ballots: counted.ballots ?? null }
@@ -312,23 +315,6 @@ export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = 
     copy: event.copyTotal === null ? null : { total: event.copyTotal, done: event.copyDone ?? 0 },
   };
   return pick(shown, namesOf(votingEventView.shape));
-}
-
-/** Most UTF-8 bytes of an event in a message: a message has at most 64 KiB with its own fields. */
-const MAX_TOLD_BYTES = 65_024;
-
-/**
- * The event in a message: as `viewEvent`; where that is too long, without the titles in `missing`, which names positions by ID, too,
- * and without the last parts of `missing`.
- */
-export function tellEvent(event: VotingEvent, nowMs: number): VotingEventView {
-  const shown = viewEvent(event, nowMs);
-  const isTooLong = (view: VotingEventView): boolean => Buffer.byteLength(JSON.stringify(view)) > MAX_TOLD_BYTES;
-  if (shown.missing === null || !isTooLong(shown)) return shown;
-  const missing = shown.missing.map((part) => ({ ...part, title: null }));
-  const shorter = { ...shown, missing };
-  while (missing.length > 0 && isTooLong(shorter)) missing.pop();
-  return shorter;
 }
 
 /** Whether a vote key may read the results now (completions 5.6). */

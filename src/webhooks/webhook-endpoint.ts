@@ -3,6 +3,7 @@ import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { windowFields } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import {
+  addressField,
   BESIDE_FAULTY_ENTRIES,
   changesSomething,
   descriptionField,
@@ -11,7 +12,6 @@ import {
   searchField,
 } from '#src/http/fields.ts';
 import { namesOf, pick } from '#src/platform/pick.ts';
-import { MAX_URL_LENGTH, trimUrl } from '#src/platform/text.ts';
 import { EVENT_TYPE_NAMES, EVENT_TYPES, isEventType } from './record-event.ts';
 import type { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
 
@@ -55,15 +55,7 @@ const eventTypes = z
 
 type UrlFault = (url: string) => string | undefined;
 
-const url = (faultOf: UrlFault) =>
-  z
-    .string()
-    .overwrite(trimUrl)
-    .check((context) => {
-      const message = faultOf(context.value);
-      if (message !== undefined) context.issues.push({ code: 'custom', message, input: context.value });
-    })
-    .meta({ format: 'uri', maxLength: MAX_URL_LENGTH });
+const url = (faultOf: UrlFault) => addressField(faultOf).meta({ format: 'uri' });
 
 export const createEndpointBody = (faultOf: UrlFault) =>
   z.strictObject({

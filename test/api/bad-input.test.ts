@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { demand } from '#test/harness/answers.ts';
 import { readBadInputs, runBadInputs, unknownNames } from '#test/harness/bad-inputs.ts';
 import { PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import { connectTestBusiness, PRICE, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
@@ -33,11 +34,8 @@ beforeAll(async () => {
     const payments = { payToVote: PRICE.provider_a, payToRegisterCandidate: PRICE.provider_a };
     await account.patch(`/voting-events/${id}`, { payments });
   });
-  const payment = await account.page(paidEvent, 'ballot/cast', {
-    visitorId: visitor(),
-    returnUrl: RETURN_URL,
-    votes: votesFor(paidEvent),
-  });
+  const paid = { visitorId: visitor(), returnUrl: RETURN_URL, votes: votesFor(paidEvent) };
+  const payment = demand(await account.page(paidEvent, 'ballot/cast', paid), 402);
   const makeHook = async (owner: typeof account): Promise<string> => {
     const body = { url: 'https://hooks.example.com/a', eventTypes: ['payment.succeeded'] };
     return (await owner.post('/webhook-endpoints', body)).body.data.id;
@@ -49,7 +47,7 @@ beforeAll(async () => {
     paidEvent: paidEvent.id,
     paidPositionId: paidEvent.positions[0]?.id ?? '',
     paidCandidateId: paidEvent.positions[0]?.candidates[0] ?? '',
-    paidEventPaymentId: payment.body.data.paymentAttemptId,
+    paidEventPaymentId: payment.paymentAttemptId,
     ...{ voteKey: account.vote, readKey: account.read, writeKey: account.write, revokedKey: revoked.read },
     ...{ visitorId: visitor(), event: event.id, electionEvent: election.id, selfRegEvent: election.id },
     ...{ saveInfoEvent: saveInfo.id, candidateRegEvent: candidateReg.id },
@@ -159,6 +157,24 @@ describe('a text that is long before it is normalised', () => {
     const create = (title: string) => sized('POST', '/voting-events', { title, type: 'poll' });
     expect((await create(`${' '.repeat(5_000)}${'e\u0301'.repeat(200)}`)).status).toBe(201);
     expect((await create('e\u0301'.repeat(201))).status).toBe(422);
+  });
+
+  test('also as an address, a time zone, an ID, a code or a voter key', async () => {
+    const own = account.of(event);
+    const sponsor = (websiteUrl: string) => own.post('/sponsors', { name: 'S', websiteUrl });
+    const longest = `https://x.example/${'😀'.repeat(2_030)}`;
+    expect((await sponsor(` ${longest} `)).body.data.websiteUrl).toBe(longest);
+    expect((await sponsor(`${longest}😀`)).status).toBe(422);
+    expect((await sponsor('https://x.example/e\u0301')).body.data.websiteUrl).toBe('https://x.example/\u00e9');
+    const endpoint = (url: string) => account.post('/webhook-endpoints', { url, eventTypes: ['voter.created'] });
+    expect((await endpoint(longest)).status).toBe(201);
+    expect((await endpoint(`${longest}😀`)).status).toBe(422);
+    expect((await own.change('', { timeZone: ' Europe/Berlin ' })).timeZone).toBe('Europe/Berlin');
+    const [position] = event.positions;
+    const candidate = { name: 'Ada', positionIds: [` ${position?.id} `] };
+    expect((await own.post('/candidates', candidate)).body.data.positionIds).toEqual([position?.id]);
+    const confirm = (confirmationCode: string) => account.page(event, 'ballot/confirm', { confirmationCode });
+    expect([(await confirm('😀'.repeat(64))).status, (await confirm('😀'.repeat(65))).status]).toEqual([404, 422]);
   });
 });
 

@@ -199,7 +199,14 @@ async function getBallot(event: TestEvent, query = '', headers: Record<string, s
   };
 }
 
-const namesOf = (bytes: Buffer): string[] => valuesOf(JSON.parse(bytes.toString()).data.candidates, 'name');
+/** The names on a ballot, of one position or all. */
+function namesOf(bytes: Buffer, positionId?: string): string[] {
+  const { candidates } = JSON.parse(bytes.toString()).data as {
+    candidates: { name: string; positionIds: string[] }[];
+  };
+  const shown = candidates.filter(({ positionIds }) => positionId === undefined || positionIds.includes(positionId));
+  return valuesOf(shown, 'name');
+}
 
 describe('a ballot', () => {
   test('is not sent again to who has it, and is as soon as it changed', async () => {
@@ -249,14 +256,43 @@ describe('a ballot', () => {
   test('keeps its order for a seed, differs between seeds, and is complete in every order', async () => {
     const orders = new Set<string>();
     for (let voter = 0; voter < 40; voter += 1) {
-      const names = namesOf((await getBallot(shuffled, `?seed=voter-${voter}`)).bytes);
-      expect(namesOf((await getBallot(shuffled, `?seed=voter-${voter}`)).bytes)).toEqual(names);
-      expect(names.slice(0, CANDIDATES.length).toSorted()).toEqual(CANDIDATES.toSorted());
-      expect(names.length).toBe(2 * CANDIDATES.length);
-      orders.add(names.join());
+      const { bytes } = await getBallot(shuffled, `?seed=voter-${voter}`);
+      expect((await getBallot(shuffled, `?seed=voter-${voter}`)).bytes).toEqual(bytes);
+      const [first, second] = shuffled.positions.map(({ id }) => namesOf(bytes, id));
+      for (const names of [first, second]) expect(names?.toSorted()).toEqual(CANDIDATES.toSorted());
+      orders.add(namesOf(bytes).join());
       // Two positions of one ballot are shuffled independently.
-      expect(names.slice(0, 40)).not.toEqual(names.slice(40));
+      expect(first).not.toEqual(second);
     }
     expect(orders.size).toBeGreaterThan(25);
+  });
+
+  describe('whose positions share candidates', () => {
+    /** Ada and Bea stand for both offices, Cleo for the second alone; the organizer lists Cleo first. */
+    async function deputies(candidateOrder: 'fixed' | 'shuffled') {
+      const event = await account.event({ ballot: { candidateOrder } }, [], false);
+      const own = account.of(event);
+      const [chair, deputy] = [
+        await own.make('/positions', office('Chair')),
+        await own.make('/positions', office('Deputy')),
+      ];
+      const both = [chair.id, deputy.id];
+      for (const [sortOrder, name] of ['Cleo', 'Ada', 'Bea'].entries())
+        await own.make('/candidates', { name, sortOrder, positionIds: name === 'Cleo' ? [deputy.id] : both });
+      await own.change('', { status: 'open' });
+      return async (seed: number) => namesOf((await getBallot(event, `?seed=${seed}`)).bytes, deputy.id);
+    }
+    const office = (title: string) => ({ title, votingMethod: 'plurality' });
+
+    test('lists the candidates of each in the order of the organizer', async () => {
+      expect(await (await deputies('fixed'))(1)).toEqual(['Cleo', 'Ada', 'Bea']);
+    });
+
+    test('puts each candidate of each first as often as another', async () => {
+      const read = await deputies('shuffled');
+      const firsts = await Promise.all(Array.from({ length: 60 }, async (_, seed) => (await read(seed))[0]));
+      // Each 20 times on average; below 5 once in a hundred thousand.
+      for (const name of ['Ada', 'Bea', 'Cleo']) expect(firsts.filter((one) => one === name).length).toBeGreaterThan(4);
+    });
   });
 });

@@ -21,7 +21,7 @@ async function withDeletedGroup(isOpen: boolean) {
     event,
     results: async () =>
       (await own.show('/results')) as { final: boolean; disputed: boolean; stats: { rollChanges: number } },
-    runJob: () => leaveDeletedGroups(service.deps.db, service.deps.secrets, event.id),
+    runJob: () => leaveDeletedGroups(service.deps.db, service.deps, event.id),
   };
 }
 

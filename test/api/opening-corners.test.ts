@@ -49,6 +49,20 @@ describe('whether an event may open is judged by the settings of the same reques
   });
 });
 
+test('the file of an event that missed its start has no start, as the event has none, and opens nothing when it is put back', async () => {
+  const event = await account.event({}, [], false);
+  const own = of(event);
+  const { id: position } = await own.make('/positions', { title: 'Chair', votingMethod: 'plurality' });
+  await own.change('', { startsAt: Date.now() + HOUR_MS });
+  await moveEnd(service.deps, event.id, 'starts_at = now_ms() - 1000');
+  expect(await own.show('')).toMatchObject({ status: 'draft', startsAt: null });
+  const file = await own.show('/definition');
+  expect(file.event.startsAt).toBeNull();
+  const candidates = [{ id: 'ada', name: 'Ada', positionIds: [position] }];
+  demand(await own.put('/definition', { ...file, candidates }), 200);
+  expect(await own.show('')).toMatchObject({ status: 'draft', missing: [] });
+});
+
 test('an event that its start opened, and that is opened again after its end, was open since its start', async () => {
   const event = await account.event({ type: 'election' }, PLURALITY, false);
   const startsAt = Date.now() - HOUR_MS;

@@ -15,6 +15,7 @@ import {
   PROVIDERS,
   RETURN_URL,
   referenceOf,
+  soldCredits,
   usePaidService,
 } from '#test/harness/payments.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
@@ -140,6 +141,27 @@ test('an event that asks for money does not open while its business takes none, 
   await keyIsRight();
   expect(await read()).toEqual([]);
   await event.change({ status: 'open' });
+});
+
+test('a definition is sent back as it is shown after its business or its plan stopped taking money, and takes no new offer then', async () => {
+  const event = await createPaidEvent(service, 'provider_a', { payments: {} }, [soldCredits('provider_a')], false);
+  const own = event.account.of(event);
+  const [fileWith, without] = [
+    await own.show('/definition'),
+    'UPDATE payment_businesses SET ready = false WHERE id = $1',
+  ];
+  const [position] = fileWith.positions;
+  const dearer = { ...position.quadraticTopUp, pricePerCreditMinor: position.quadraticTopUp.pricePerCreditMinor + 1 };
+  const changed = { ...fileWith, positions: [{ ...position, quadraticTopUp: dearer }] };
+  const election = { ...fileWith, event: { ...fileWith.event, type: 'election' } };
+  expect((await own.put('/definition', election)).status).toBe(422);
+  await service.query(without, [event.businessId]);
+  demand(await own.put('/definition', fileWith), 200);
+  expect((await own.put('/definition', changed)).status).toBe(422);
+  await service.query('UPDATE payment_businesses SET ready = true WHERE id = $1', [event.businessId]);
+  await service.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [event.account.id]);
+  await untilTrue(async () => refusalOf(await own.put('/definition', changed))[1] === 'plan_feature');
+  demand(await own.put('/definition', fileWith), 200);
 });
 
 test('a page that provider_a answers 404 for ends with its time', async () => {

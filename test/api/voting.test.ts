@@ -216,7 +216,8 @@ describe('an election', () => {
       expect(right.status).toBe(email === 'vera@mail.example' ? 201 : 429);
     }
     const check = (key: string) => account.page(event, 'voter/check', { voterKey: key, email: 'vera@mail.example' });
-    expect((await check('0000-0000-0000-0000')).body.data).toEqual({ eligible: false, reason: 'voter_key_invalid' });
+    for (const wrong of ['0000-0000-0000-0000', 'X'.repeat(65), `Your key: ${voterKey}. Tell it to nobody.`, '   '])
+      expect((await check(wrong)).body.data).toEqual({ eligible: false, reason: 'voter_key_invalid' });
     expect((await check(voterKey)).body.data).toEqual({ eligible: true });
   });
 

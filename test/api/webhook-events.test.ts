@@ -8,6 +8,7 @@ import { finishEvent, PLURALITY, sealBallots, visitor, votesFor } from '#test/ha
 import { ageRefund, decide, type PaidEvent, type TestProvider, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually, type TestAccount, untilTrue } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 /** What a receiver must be told: the event it concerns, and what the API shows of it. */
 interface Told {
@@ -69,9 +70,16 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     return { votingEventId: data.id, data };
   },
   async 'voting_event.updated'(listen) {
-    const { account, votingEventId, own } = await prepare();
+    // One who voted, and whom the roll does not show yet.
+    const { account, event, votingEventId, own } = await prepare({ type: 'election' });
+    const { id } = await own.make('/voters', { name: 'Vera', email: 'vera@mail.example' });
+    await own.change('', { status: 'open' });
+    const voterKey = await giveVoterKey(service, event.id, id);
+    await account.ballot(event, { voterKey, email: 'vera@mail.example', votes: votesFor(event) });
     await listen(account);
-    return { votingEventId, data: await own.change('', { title: 'Another title' }) };
+    const data = await own.change('', { contactEmail: 'board@mail.example' });
+    expect(data.disclosure.waiting).toBe(true);
+    return { votingEventId, data };
   },
   async 'voting_event.deleted'(listen) {
     const { account, votingEventId, own } = await prepare();
@@ -332,6 +340,20 @@ test.each(EVENT_TYPE_NAMES)(
     await receiver.stop();
   },
 );
+
+test('voters whose group is deleted are told of as the API then shows them', async () => {
+  const { account, own } = await prepare({ type: 'election' });
+  const { id: groupId } = await own.make('/groups', { name: 'South' });
+  const { id, updatedAt } = await own.make('/voters', { name: 'Vera', email: 'vera@mail.example', groupId });
+  const receiver = await startReceiver();
+  await account.make('/webhook-endpoints', { url: receiver.url, eventTypes: ['voter.updated'] });
+  demand(await own.delete(`/groups/${groupId}`), 202);
+  const { body } = await eventually(() => receiver.received[0]);
+  const shown = await own.show(`/voters/${id}`);
+  expect(JSON.parse(body).data).toEqual(shown);
+  expect([shown.groupId, shown.updatedAt > updatedAt]).toEqual([null, true]);
+  await receiver.stop();
+});
 
 test.each([
   ['candidates', 0],

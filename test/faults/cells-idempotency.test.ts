@@ -13,6 +13,11 @@ const [owner, guest] = [await service.account('enterprise', 'b'), await service.
 const [theirs, own] = [await owner.event(), await guest.event()];
 await shareEvent(service, owner, theirs, guest, 'editor');
 
+test('a key is not used up by another one that has its name', async () => {
+  const ask = (key: string) => guest.of(own).post('/groups', { name: key }, { 'Idempotency-Key': key });
+  for (const key of ['turn/7', '7', 'turn/turn/7']) expect([key, (await ask(key)).status]).toEqual([key, 201]);
+});
+
 test.each([
   ['in the cell of the event', theirs, own],
   ['in the cell of the guest', own, theirs],

@@ -35,7 +35,7 @@ test.each([/UPDATE voters v? ?SET group_id = NULL/, /FROM groups|from "groups"/]
       })();
       return added;
     });
-    await leaveDeletedGroups(service.deps.jobDatabases.deletions, service.deps.secrets, event.id);
+    await leaveDeletedGroups(service.deps.jobDatabases.deletions, service.deps, event.id);
     const { id = '', groupId } = (await added) ?? {};
     expect(groupId).toBeDefined();
     expect(await of.show(`/voters/${id}`)).toMatchObject({ groupId, disputed: false });

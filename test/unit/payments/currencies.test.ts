@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { code as findCurrency } from 'currency-codes';
 import { describe, expect, test } from 'vitest';
 import {
@@ -19,6 +20,16 @@ describe('money', () => {
       expect([currency, currencyDecimals(currency)]).toEqual([currency, known.digits]);
     }
     expect(compared).toBeGreaterThan(100);
+  });
+
+  test('is shown by the example page as it is charged', () => {
+    const page = readFileSync(new URL('../../../examples/voting-page/page.js', import.meta.url), 'utf8');
+    const [text = ''] = /^function money\([\s\S]*?^\}/m.exec(page) ?? [];
+    const money = new Function(`${text} return money;`)() as (amountMinor: number, currency: string) => string;
+    for (const currency of new Set([...PROVIDER_A_MONEY.currencies, ...PROVIDER_B_MONEY.currencies])) {
+      const shown = Number(/\d[\d.,]*/.exec(money(123_000, currency))?.[0].replaceAll(',', ''));
+      expect([currency, shown]).toEqual([currency, amountInMainUnit(123_000, currency)]);
+    }
   });
 
   test.each([

@@ -1,0 +1,45 @@
+import { sql } from 'drizzle-orm';
+import { type Executor, valuesOf } from '#src/database/client.ts';
+import { type VotingEvent, type VotingEventView, viewEvent } from './voting-event.ts';
+
+type Counts = ReadonlyMap<string, { readonly waiting: boolean; readonly ballots: number }>;
+
+/** Figures from other tables for each event: whether a voter is not disclosed yet, and the ballots of a rehearsal. */
+export async function countInEvents(executor: Executor, events: readonly VotingEvent[]): Promise<Counts> {
+  const { rows } = await executor.execute<{ id: string; waiting: boolean }>(sql`
+    SELECT e.id, EXISTS (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = e.id) AND keeps_back(e.id) AS waiting
+    FROM unnest(${sql.param(events.map(({ id }) => id))}::text[]) AS e (id)`);
+  const counts = new Map(rows.map(({ id, waiting }) => [id, { waiting, ballots: 0 }]));
+  for (const { id, rehearsalSince } of events) {
+    if (rehearsalSince === null) continue;
+    // One query per event, with the ID as a parameter: in a join the planner would scan the ballots of all events.
+    const statement = sql`
+      SELECT (SELECT count(*)::int FROM ballot_queue WHERE voting_event_id = ${id})
+        + (SELECT coalesce(sum(ballots), 0)::int FROM ballot_blocks WHERE voting_event_id = ${id})`;
+    const [ballots = 0] = await valuesOf<number>(executor, statement);
+    counts.set(id, { waiting: counts.get(id)?.waiting === true, ballots });
+  }
+  return counts;
+}
+
+/** The organizer's shape of an event with figures from other tables (completions 3). */
+export async function showEvent(executor: Executor, event: VotingEvent, nowMs: number): Promise<VotingEventView> {
+  return viewEvent(event, nowMs, (await countInEvents(executor, [event])).get(event.id));
+}
+
+/** Most UTF-8 bytes of an event in a message: a message has at most 64 KiB with its own fields. */
+const MAX_TOLD_BYTES = 65_024;
+
+/**
+ * The event in a message: as in an answer; where that is too long, without the titles in `missing`, which names positions by ID, too,
+ * and without the last parts of `missing`.
+ */
+export async function tellEvent(executor: Executor, event: VotingEvent, nowMs: number): Promise<VotingEventView> {
+  const shown = await showEvent(executor, event, nowMs);
+  const isTooLong = (view: VotingEventView): boolean => Buffer.byteLength(JSON.stringify(view)) > MAX_TOLD_BYTES;
+  if (shown.missing === null || !isTooLong(shown)) return shown;
+  const missing = shown.missing.map((part) => ({ ...part, title: null }));
+  const shorter = { ...shown, missing };
+  while (missing.length > 0 && isTooLong(shorter)) missing.pop();
+  return shorter;
+}
