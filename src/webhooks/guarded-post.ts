@@ -202,7 +202,8 @@ function countedConnector(options: buildConnector.BuildOptions): buildConnector.
   const connect = buildConnector(options);
   return (target, callback) => {
     if (target.protocol !== 'https:') return connect(target, callback);
-    connect({ ...target, protocol: 'http:' }, (fault, plain) => {
+    // An address without a port has an empty one here, which undici would take for that of http.
+    connect({ ...target, protocol: 'http:', port: target.port || '443' }, (fault, plain) => {
       // With a fault undici gives no second argument.
       if (!plain) return callback(fault ?? new Error('no connection'), null);
       const socket = new HandshakeSocket(plain);

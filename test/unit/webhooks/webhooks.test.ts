@@ -1,6 +1,7 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { existsSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { type AddressInfo, createServer as createPlainServer } from 'node:net';
+import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
@@ -215,6 +216,26 @@ test('no receiver may choose how much the key exchange costs', async () => {
   expect(own.received).toEqual([]);
   await own.stop();
   await usual.stop();
+});
+
+test.each([
+  ['https://localhost/hooks', 443],
+  ['http://localhost/hooks', 80],
+  ['https://localhost:8443/hooks', 8_443],
+])('a message to %s goes to port %d', async (url, port) => {
+  const tried = new Set<number>();
+  const watch = (message: unknown): void => {
+    const { socket } = message as { socket: Socket };
+    socket.on('connectionAttempt', (_address, attempted) => tried.add(attempted));
+  };
+  subscribe('net.client.socket', watch);
+  const poster = createPoster('private', (_name, _options, callback) =>
+    callback(null, [{ address: '127.0.0.9', family: 4 }]),
+  );
+  await poster.post(url, {}, '{}');
+  unsubscribe('net.client.socket', watch);
+  await poster.close();
+  expect([...tried]).toEqual([port]);
 });
 
 test('certificates of a receiver are not verified where they are longer than 16 KiB', async () => {
