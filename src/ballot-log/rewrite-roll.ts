@@ -8,7 +8,7 @@ import { vacuumTables } from '#src/database/vacuum.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { summariseFault } from '#src/platform/log.ts';
-import { closeTime } from '#src/voting-events/lifecycle.ts';
+import { closeTime, isFinalAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { FINAL } from './due-repository.ts';
 import { findHead } from './repository.ts';
@@ -82,13 +82,18 @@ async function mixRoll(deps: RewriteDeps, eventId: string): Promise<void> {
   await deps.db.update(ballotLogs).set({ rollMixedAt: nowMs }).where(eq(ballotLogs.votingEventId, eventId));
 }
 
-/** Rewrites a finished election's roll and deletes keys and claims, so that no row shows the order of the votes. Can be started again. */
+/**
+ * Rewrites a finished election's roll and deletes keys and claims, so that no row shows the order of the votes. Can be started again.
+ * Leaves alone a rehearsal, whose end wipes its participations, and an election that opened while its rehearsal was being sealed.
+ */
 export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promise<void> {
+  const nowMs = await readNow(deps.db);
+  if (event.rehearsalSince !== null || !isFinalAt(event, nowMs)) return;
   const head = await findHead(deps.db, event.id);
   const closedAt = closeTime(event) ?? 0;
   const at = head?.rollScatteredAt ?? null;
   // Ignore a time in the future: direct SQL wrote it.
-  if (head === undefined || (at !== null && at >= closedAt && at <= (await readNow(deps.db)))) return;
+  if (head === undefined || (at !== null && at >= closedAt && at <= nowMs)) return;
   await writeAnew(deps, event.id, CHUNK);
   for (const name of FORGOTTEN)
     while (await deleteInChunks(deps.db, name, sql`voting_event_id = ${event.id}`)) await setImmediate();

@@ -147,8 +147,7 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
   if (event === undefined) return true;
   await closeLog(deps, event);
   await deps.ballotKeys.destroyRetired(eventId);
-  // A rehearsal's roll needs no rewrite: its participations and ballots are wiped at its end.
-  if (event.type === 'election' && event.rehearsalSince === null) await rewriteRoll(deps, event);
+  if (event.type === 'election') await rewriteRoll(deps, event);
   return true;
 }
 
