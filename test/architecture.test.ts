@@ -65,14 +65,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 619,
   mail: 618,
   accounts: 1017,
-  webhooks: 2661,
-  'voting-events': 5407,
-  'ballot-definition': 3924,
+  webhooks: 2662,
+  'voting-events': 5405,
+  'ballot-definition': 3954,
   voters: 5660,
   payments: 4067,
   credits: 710,
   ballots: 3155,
-  'ballot-log': 4700,
+  'ballot-log': 4704,
   'service-log': 699,
   tally: 2554,
   results: 6349,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4315,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_262;
+const LINES_OF_ALL = 68_295;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

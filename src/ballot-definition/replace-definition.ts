@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, isNull, notInArray, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, getTableName, isNull, notInArray, sql } from 'drizzle-orm';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { planLimit } from '#src/accounts/plans.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
@@ -30,17 +30,16 @@ import { nameKeyOf } from './group.ts';
 import { type Kind, matchDefinition } from './match-definition.ts';
 import { settingIssues, settle } from './position-settings.ts';
 import { differencesOf, type ReadDefinition, readDefinition } from './read-definition.ts';
-import { CAPS, PREFIXES, requireTopUp, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
+import { CAPS, isStanding, PREFIXES, requireTopUp, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
 import { forgetIdleCredits, isAnyCandidatePaidFor, isPaidFor, listCandidates, listParts } from './repository.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
 
 const CAPPED = namesOf(CAPS);
 
+type Parts = Awaited<ReturnType<typeof listParts>>;
+
 /** Issues of a document's rows that can be found without the database. */
-const rowIssues = (
-  definition: EventDefinition,
-  stored: Awaited<ReturnType<typeof listParts>>['candidates'] = [],
-): Issue[] => [
+const rowIssues = (definition: EventDefinition, stored: Parts['candidates'] = []): Issue[] => [
   ...linkIssues(definition, ({ id, positionIds, referendumRole = null }) => {
     const before = stored.find((one) => one.id === id);
     return before?.referendumRole === referendumRole && before.positionIds.join() === positionIds.join();
@@ -70,6 +69,7 @@ async function applyDefinition(
   const mostOf = (kind: Kind): number => Math.max(CAPS[kind], before[kind].length);
   for (const kind of CAPPED)
     if (definition[kind].length > mostOf(kind)) throw planLimit(`${kind}_per_event`, mostOf(kind));
+  requireRoomForCandidates(definition, before);
   const issues = rowIssues(definition, before.candidates);
   const offered = new Set(before.positions.map(({ quadraticTopUp }) => canonicalJson(quadraticTopUp)));
   for (const [index, { quadraticTopUp = null }] of definition.positions.entries()) {
@@ -80,6 +80,22 @@ async function applyDefinition(
   }
   if (issues.length > 0) throw new OfRows(validationError(issues));
   await writeRows(tx, deps, event.id, definition, before);
+}
+
+/**
+ * As many candidates as an event may have (contract, "Limits") may be the organizer's, and as many may stand; registrations that stand
+ * nowhere are apart. Where there are more, they may be sent back.
+ */
+function requireRoomForCandidates(definition: EventDefinition, before: Parts): void {
+  const registered = new Set(before.candidates.flatMap(({ id, source }) => (source === 'registration' ? [id] : [])));
+  type Counted = Pick<EventDefinition['candidates'][number], 'id' | 'status'>;
+  const isOrganizers = ({ id }: Counted) => !registered.has(id);
+  const stands = ({ status = 'approved' }: Counted) => isStanding(status);
+  for (const counts of [isOrganizers, stands])
+    if (
+      definition.candidates.filter(counts).length > Math.max(CAPS.candidates, before.candidates.filter(counts).length)
+    )
+      throw planLimit('candidates_per_event', CAPS.candidates);
 }
 
 /** Issues of a document's rows, whose paths are inside the document already. */
@@ -109,7 +125,7 @@ async function writeRows(
   deps: TopUpDeps,
   eventId: string,
   definition: EventDefinition,
-  before: Awaited<ReturnType<typeof listParts>>,
+  before: Parts,
 ): Promise<void> {
   const nowMs = deps.clock.now();
   const ids = await matchDefinition(definition, before);
@@ -205,6 +221,9 @@ const LASTING = new Set([
   ...['paymentAttemptId', 'rehearsal', 'deletedAt'],
 ]);
 
+/** Columns that no document says: they do not make a row another one. */
+const OWN = new Set(['updatedAt', 'nameKey']);
+
 /** Upserts rows by ID and deletes the event's other rows, except groups, which the caller has marked as deleted. */
 async function replace<Rows extends Table>(
   tx: Transaction,
@@ -216,7 +235,15 @@ async function replace<Rows extends Table>(
   const own = eq(table.votingEventId, eventId);
   if (table !== groups) await tx.delete(table).where(and(own, notInArray(table.id, kept)));
   const columns = Object.entries(getTableColumns(table)).filter(([name]) => !LASTING.has(name));
-  const set = Object.fromEntries(columns.map(([name, column]) => [name, sql.raw(`excluded.${column.name}`)]));
+  const given = (column: { readonly name: string }) => `excluded.${column.name}`;
+  const stored = (column: { readonly name: string }) => `${getTableName(table)}.${column.name}`;
+  const said = columns.flatMap(([name, column]) => (OWN.has(name) ? [] : [column]));
+  const isNew = `(${said.map(stored).join()}) IS DISTINCT FROM (${said.map(given).join()})`;
+  const updatedAt = sql.raw(`CASE WHEN ${isNew} THEN ${given(table.updatedAt)} ELSE ${stored(table.updatedAt)} END`);
+  const set = {
+    ...Object.fromEntries(columns.map(([name, column]) => [name, sql.raw(given(column))])),
+    updatedAt,
+  };
   for (let from = 0; from < rows.length; from += WRITTEN_TOGETHER)
     await tx
       .insert(table)
@@ -249,15 +276,18 @@ export async function replaceDefinition(
   await forgetIdleCredits(tx, locked.id);
   const before = await readDefinition(tx, locked, locked.lockedAt);
   // The rows come before the event is judged: a start that has come opens what the document says, not what it replaces.
-  await updateVotingEvent(tx, deps, organizer, withDefaults(definition.event), (event) =>
-    applyDefinition(tx, deps, organizer, event, definition),
-  ).catch(inDocument(definition));
-  const event = await renewBallotDefinition(tx, locked.id, locked.lockedAt);
+  const updated = await updateVotingEvent(tx, deps, organizer, withDefaults(definition.event), async (event) => {
+    await applyDefinition(tx, deps, organizer, event, definition);
+    // For the message about the event, which says what is missing.
+    await renewBallotDefinition(tx, locked.id, locked.lockedAt);
+  }).catch(inDocument(definition));
+  const event = await renewBallotDefinition(tx, locked.id, Math.max(updated.updatedAt, locked.lockedAt));
   const after = await readDefinition(tx, event, locked.lockedAt);
   const changes = await differencesOf(locked.id, before, after);
   await requireUnpaid(tx, locked.id, changes);
-  // A document without changes leaves no entry in the audit trail.
+  // A document without changes leaves no entry in the audit trail, and all times as they were.
   if (changes.length > 0) await recordDefinition(tx, deps, organizer, definition);
+  else await updateEvent(tx, locked.id, { updatedAt: locked.updatedAt });
   await publishCandidates(tx, deps, event, before, changes);
   return { before, after };
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { z } from 'zod';
-import { changeBy } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import { hasRoomForEvent, takeEventFromPlan } from '#src/accounts/repository.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
@@ -9,7 +9,8 @@ import type { Caller } from '#src/http/caller.ts';
 import { type IsFaulty, type Judge, NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { base32 } from '#src/platform/ids.ts';
-import { recordEvent } from '#src/webhooks/record-event.ts';
+import { pick } from '#src/platform/pick.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import {
   columnsOf,
   missedIssues,
@@ -27,7 +28,7 @@ import { scheduleClosing, schedulePublishing } from './publish-status.ts';
 import type { RehearsalDeps } from './rehearsal.ts';
 import { insertEvent, type NewEventRow } from './repository.ts';
 import { tellEvent } from './show-event.ts';
-import type { VotingEvent } from './voting-event.ts';
+import { aboutOf, type VotingEvent } from './voting-event.ts';
 
 const CODE_CHARACTERS = 8;
 
@@ -152,18 +153,15 @@ export async function createEvent(
     ...row,
     ...(await deps.ballotKeys.prepare(tx, undefined, { id, type: row.type, startsAt: row.startsAt ?? null })),
   });
-  await recordEvent(tx, deps, {
-    type: 'voting_event.created',
-    data: await tellEvent(tx, event, nowMs),
-    change: changeBy({ event, caller }, 'voting_event.created', id, {
-      after: { title: event.title, type: event.type, code: event.code },
-    }),
-  });
+  const after = pick(event, ['title', 'type', 'code']);
+  await recordChange(tx, deps, changeBy({ event, caller }, 'voting_event.created', id, { after }));
   await schedulePublishing(tx, event);
   await scheduleClosing(tx, undefined, event, nowMs);
   const limit = plan.votingEvents;
   if (!(await hasRoomForEvent(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   const filled = await fill(event);
+  // One message for the event and all that is in it.
+  await publish(tx, deps, aboutOf(filled), 'voting_event.created', [await tellEvent(tx, filled, nowMs)]);
   // Last, because it locks the account's row: other creations in the account wait until the commit.
   if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   return filled;

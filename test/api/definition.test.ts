@@ -535,6 +535,41 @@ test.each([
   await of({ id }).change('', { startsAt: times.startsAt, endsAt: Date.now() + HOUR_MS });
 });
 
+test('a file that is sent back as it is shown leaves each row and the event as they were', async () => {
+  const id = await make();
+  const lists = ['', '/groups', '/positions', '/candidates', '/sponsors'];
+  const all = () => Promise.all(lists.map((list) => of({ id }).show(list)));
+  const before = await all();
+  // A millisecond later at least.
+  await untilTrue(async () => Date.now() > before[0].updatedAt);
+  demand(await of({ id }).put('/definition', await read(id)), 200);
+  expect(await all()).toEqual(before);
+  const file = await read(id);
+  file.groups[0].name = 'West';
+  demand(await of({ id }).put('/definition', file), 200);
+  const [, groups, ...others] = await all();
+  expect(others).toEqual(before.slice(2));
+  expect(groups.map(({ updatedAt }: { updatedAt: number }) => updatedAt > before[0].updatedAt)).toEqual([true, false]);
+});
+
+test('a file brings no more candidates onto the ballot than an event may have, and may name those that registered besides', async () => {
+  const settings = { ...FILE.event, candidate: { selfRegistration: true }, startsAt: Date.now() + 3_600_000 };
+  const candidates = Array.from({ length: 1_000 }, (_, at) => ({
+    id: `c${at}`,
+    name: `C${at}`,
+    positionIds: ['chair'],
+  }));
+  const event = await makeFrom({ ...FILE, event: settings, positions: FILE.positions.slice(0, 1), candidates });
+  const [position] = await of(event).show('/positions');
+  demand(await account.page(event, 'register/candidate', { name: 'Late', positionIds: [position.id] }), 201);
+  await of(event).change('', { startsAt: null });
+  const shown = await read(event.id);
+  const late = shown.candidates.find(({ name }: { name: string }) => name === 'Late');
+  demand(await of(event).put('/definition', shown), 200);
+  late.status = 'approved';
+  expect(refusalOf(await of(event).put('/definition', shown))).toEqual([422, 'plan_limit']);
+});
+
 test('a draft with more candidates than an organizer may have, by registrations that were rejected, is sent back as it is shown', async () => {
   const event = await account.event({}, PLURALITY, false);
   await service.query(

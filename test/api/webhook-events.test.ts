@@ -341,6 +341,29 @@ test.each(EVENT_TYPE_NAMES)(
   },
 );
 
+test('an event that is made of a file, copied or changed by a file is told of with all that is in it', async () => {
+  const account = await service.account();
+  const receiver = await startReceiver();
+  const eventTypes = ['voting_event.created', 'voting_event.updated'];
+  await account.make('/webhook-endpoints', { url: receiver.url, eventTypes });
+  const rows = {
+    ...{ groups: [], sponsors: [], positions: [{ id: 'p', title: 'P', votingMethod: 'approval' }] },
+    candidates: [{ id: 'c', name: 'C', positionIds: ['p'] }],
+  };
+  const event = { title: 'Poll', type: 'poll' };
+  const made = await account.make('/voting-events/definition', { version: 1, event, ...rows });
+  const copied = await account.of(made).make('/copy', { title: 'Copy', withVoters: false });
+  const other = await account.make('/voting-events', event);
+  demand(await account.of(other).put('/definition', { version: 1, event: { ...event, title: 'New' }, ...rows }), 200);
+  const filled = await account.of(other).show('');
+  const told = await eventually(() => (receiver.received.length === 4 ? receiver.received : undefined));
+  const data = told.map(({ body }) => JSON.parse(body).data);
+  const newest = (id: string) => data.findLast((one) => one.id === id);
+  for (const shown of [made, copied, filled]) expect(newest(shown.id)).toEqual(shown);
+  expect(filled.missing).toEqual([]);
+  await receiver.stop();
+});
+
 test('voters whose group is deleted are told of as the API then shows them', async () => {
   const { account, own } = await prepare({ type: 'election' });
   const { id: groupId } = await own.make('/groups', { name: 'South' });
