@@ -97,7 +97,7 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'voters/roll-sum.ts foldRolls': BY_THE_CLOCK,
   'voting-events/check-ballot-keys.ts listLivingKeys': OPERATOR,
   'voting-events/code-claims.ts isTaken': 'a code is asked for: the directory',
-  'voting-events/event-routes.ts countIn': 'a page of events says of each whether voters wait to be shown',
+  'voting-events/show-event.ts countInEvents': 'a page of events says of each whether voters wait to be shown',
   'voting-events/invite.ts isArrivingInvite': 'a token of an invite is looked for: the directory',
   'voting-events/key-places.ts initPlaces': OPERATOR,
   'voting-events/key-places.ts makeIdentity': OPERATOR,
