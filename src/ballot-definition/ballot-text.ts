@@ -108,7 +108,7 @@ export const ballotView = z
         group: namedGroup.nullable(),
         ...candidateView.pick({ referendumRole: true, avatarUrl: true }).shape,
       }),
-    ),
+    ).describe('Of all positions, in an order that each position keeps for its own.'),
     groups: listShape(namedGroup),
     sponsors: listShape(sponsorView.pick({ id: true, name: true, logoUrl: true, websiteUrl: true, tier: true })),
   })
