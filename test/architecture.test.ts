@@ -68,7 +68,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2662,
   'voting-events': 5405,
   'ballot-definition': 3954,
-  voters: 5660,
+  voters: 5661,
   payments: 4067,
   credits: 710,
   ballots: 3155,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4315,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_295;
+const LINES_OF_ALL = 68_296;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -83,6 +83,7 @@ const nameFault = await load('src/platform/text.ts', 'nameFault');
 /** What a text was asked before it comes to them. */
 const ASKED_BEFORE: Readonly<Record<string, Taker>> = {
   normaliseText: (text) => rawTextFault(text, 5_000),
+  normaliseUrl: (text) => rawTextFault(text, 5_000),
   emailKey: (text) => rawTextFault(text, 320),
   splitRuns: nameFault,
 };

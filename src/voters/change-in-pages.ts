@@ -40,7 +40,8 @@ async function changePage(
       ...row,
       tag: tagOfVoter(secrets, row, standing.status === undefined && isApprovedInRehearsal(secrets, before)),
     })),
-    event.lockedAt,
+    // The end of a rehearsal leaves no trace.
+    standing.status === undefined ? event.lockedAt : null,
   );
   await noteChanges(tx, secrets, event, changes);
   const changed = changes.map(({ before }) => before.id);

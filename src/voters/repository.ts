@@ -143,12 +143,12 @@ export async function storeStandings(
   tx: Transaction,
   eventId: string,
   rows: readonly Pick<Voter, 'id' | 'status' | 'groupId' | 'keyGeneration' | 'tag'>[],
-  updatedAt: number,
+  updatedAt: number | null,
 ): Promise<void> {
   if (rows.length === 0) return;
   const column = (value: (row: (typeof rows)[number]) => unknown) => sql.param(rows.map(value));
   await tx.execute(sql`
-    UPDATE voters v SET status = r.status, group_id = r.group_id, key_generation = r.generation, tag = r.tag, updated_at = ${updatedAt}
+    UPDATE voters v SET status = r.status, group_id = r.group_id, key_generation = r.generation, tag = r.tag, updated_at = coalesce(${updatedAt}::bigint, v.updated_at)
     FROM unnest(${column(({ id }) => id)}::text[], ${column(({ status }) => status)}::text[], ${column(({ groupId }) => groupId)}::text[],
       ${column(({ keyGeneration }) => keyGeneration)}::integer[], ${column(({ tag }) => tag)}::bytea[])
       AS r (id, status, group_id, generation, tag)

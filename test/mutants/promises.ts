@@ -42,7 +42,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       'api/webhook-events.test.ts',
       'voting_event.not_opened',
       'an event that does not open says nothing',
-      "await publish(tx, deps, aboutOf(marked), 'voting_event.not_opened', [tellEvent(marked, event.lockedAt)]);",
+      "await publish(tx, deps, aboutOf(marked), 'voting_event.not_opened', [await tellEvent(tx, marked, event.lockedAt)]);",
       '',
     ],
   ],
