@@ -132,10 +132,10 @@ export async function updateVoter(
     const tag = renewedTag(deps.secrets, before, { ...before, ...columns }, changed.status === undefined);
     await storeVoter(tx, event.id, id, { ...columns, tag, updatedAt: event.lockedAt });
     await noteChanges(tx, deps.secrets, event, [{ before, after: { ...before, ...columns } }]);
-    // Nor does it expire by what the end of a rehearsal puts back.
+    // Nor does it expire, or have the outcome of a mail to the earlier address, by what the end of a rehearsal puts back.
     if (readdressed)
       await tx.execute(sql`
-        UPDATE voters SET before_rehearsal = before_rehearsal || '{"confirm_by": null}'
+        UPDATE voters SET before_rehearsal = before_rehearsal || '{"confirm_by": null, "key_status": "none"}'
         WHERE voting_event_id = ${event.id} AND id = ${id} AND NOT before_rehearsal ? 'new'`);
   } catch (fault) {
     const constraint = violatedConstraint(fault);
