@@ -68,10 +68,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2661,
   'voting-events': 5407,
   'ballot-definition': 3924,
-  voters: 5660,
+  voters: 5687,
   payments: 4067,
   credits: 710,
-  ballots: 3155,
+  ballots: 3157,
   'ballot-log': 4700,
   'service-log': 699,
   tally: 2554,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4315,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_262;
+const LINES_OF_ALL = 68_291;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

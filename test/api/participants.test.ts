@@ -113,6 +113,26 @@ describe('a poll', () => {
     expect(valuesOf(data, 'source')).toEqual(['organizer', 'poll']);
   });
 
+  test('takes each address of a participant, once corrected, from nobody else and for no second vote', async () => {
+    const event = await account.event({ voter: { saveVoterInfo: true } });
+    const own = account.of(event);
+    const address = (name: string): string => `${name}@club.example`;
+    const ballot = (name: string) => castAndConfirm(event, { visitorId: visitor(), name, email: address(name) });
+    const correct = async (from: string, to: string) => {
+      const row = (await own.show('/voters')).find(({ email }: { email: string }) => email === address(from));
+      return refusalOf(await own.patch(`/voters/${row.id}`, { email: address(to) }));
+    };
+    for (const name of ['aad', 'bea']) expect(await ballot(name)).toBe('voted');
+    expect(await correct('aad', 'mistaken')).toEqual([200, undefined]);
+    expect(await ballot('mistaken')).toBe('409 already_voted');
+    expect(await correct('bea', 'mistaken')).toEqual([409, 'voter_exists']);
+    // The organizer's own voter is another row, whatever its address.
+    await own.make('/voters', { name: 'Ada', email: address('ada') });
+    expect(await correct('mistaken', 'ada')).toEqual([200, undefined]);
+    for (const name of ['aad', 'ada']) expect(await ballot(name)).toBe('409 already_voted');
+    expect(await ballot('mistaken')).toBe('voted');
+  });
+
   test('keeps the voter ID under which a ballot was cast, and lets an organizer correct name and address of a participant', async () => {
     const event = await account.event({ voter: { requireVoterId: true, saveVoterInfo: true } });
     const named = (voterId: string) => ({ visitorId: visitor(), voterId, email: `${voterId}@mail.example` });
