@@ -66,9 +66,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 1017,
   webhooks: 2661,
-  'voting-events': 5407,
+  'voting-events': 5418,
   'ballot-definition': 3924,
-  voters: 5687,
+  voters: 5713,
   payments: 4067,
   credits: 710,
   ballots: 3157,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4315,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_291;
+const LINES_OF_ALL = 68_328;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
