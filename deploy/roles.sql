@@ -87,7 +87,7 @@ BEGIN
   GRANT EXECUTE ON FUNCTION delete_entries_of_moved(text, integer) TO voting_app;
   GRANT EXECUTE ON FUNCTION end_rehearsal(text, integer) TO voting_app;
   GRANT EXECUTE ON FUNCTION erase_from_trail(text, text[]) TO voting_app;
-  GRANT EXECUTE ON FUNCTION erase_participants(text, text[], text[], bigint, text, integer) TO voting_app;
+  GRANT EXECUTE ON FUNCTION erase_participants(text, jsonb, integer) TO voting_app;
 END $$;
 
 COMMIT;

@@ -132,8 +132,10 @@ BEGIN
     IF polls THEN
       INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status,
         created_at, updated_at, before_rehearsal)
-      SELECT p_event, r.new_voter, coalesce(b.name, i.shown), b.email, NULL,
-        -- chr(1) makes the key differ from the key of an organizer's voter, so that a participant with the same ID can be listed.
+      SELECT p_event, r.new_voter, coalesce(b.name, i.shown), b.email,
+        -- chr(1) makes the keys differ from those of an organizer's voter, so that a participant with the same ID or address can be listed.
+        -- Two participants may have one address where it may vote again.
+        CASE WHEN NOT event.repeat_votes THEN chr(1) || lower(b.email) END,
         i.shown, chr(1) || CASE WHEN event.require_voter_id THEN i.shown ELSE lower(i.shown) END, b.weight_micro, 'approved', 'poll', 'none',
         at, at, CASE WHEN event.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END
       FROM unnest(p_code_tag, p_new_voter, held, verdicts) AS r (code_tag, new_voter, held, verdict)

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
-import { type Database, inTransaction, type Transaction, valuesOf } from '#src/database/client.ts';
+import { type Database, type Executor, inTransaction, type Transaction, valuesOf } from '#src/database/client.ts';
 import { inChunks } from '#src/database/in-chunks.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { emailKey } from '#src/platform/email-address.ts';
@@ -17,6 +17,7 @@ import { findVoter, hasBallot, listVotersByIds, removeDeletedVoters, updateVoter
 import { noteChanges } from './roll-sum.ts';
 import type { VoterDeps } from './take-rows.ts';
 import type { Voter } from './voter.ts';
+import { visitorKey } from './voter-identity.ts';
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
@@ -41,7 +42,10 @@ export const removeDeletedVotersJob = (db: Database): Job<z.output<typeof payloa
     },
   });
 
-const erasing = z.strictObject({ eventId: z.string(), sealed: z.string(), leaf: z.string(), payment: z.string() });
+/** Blocks of the box, or payments, per statement: a block has up to 256 ballots. */
+const ERASED_TOGETHER = 200;
+
+const erasing = z.strictObject({ eventId: z.string(), sealed: z.string() });
 const ERASE_PARTICIPANTS = {
   name: 'erase_participants',
   maxAttempts: 25,
@@ -50,36 +54,45 @@ const ERASE_PARTICIPANTS = {
 } as const;
 const erasedPlace = placesIn('jobs', 'erased_participants');
 
-/** Takes erased voters of a poll out of what their ballots and payments left, in steps: a poll may have a million ballots. */
+/** Takes erased participants of a poll out of what their ballots and payments left, in steps: a poll may have a million ballots. */
 export const eraseParticipantsJob = (db: Database, secrets: Secrets): Job<z.output<typeof erasing>> =>
   defineJob({
     ...ERASE_PARTICIPANTS,
-    async work({ eventId, sealed, ...at }) {
-      const { ids, emails } = JSON.parse(secrets.open(sealed, erasedPlace(eventId)).toString('utf8'));
+    async work({ eventId, sealed }) {
+      let erasure = secrets.open(sealed, erasedPlace(eventId)).toString('utf8');
       const erase = async (maxRows: number): Promise<number> => {
-        const { rows } = await db.execute<{ p_leaf: string; p_payment: string; seen: number }>(sql`
-          SELECT * FROM erase_participants(${eventId}, ${sql.param(ids)}::text[], ${sql.param(emails)}::text[], ${at.leaf}::bigint,
-            ${at.payment}, ${maxRows})`);
-        const { p_leaf = at.leaf, p_payment = at.payment, seen = 0 } = rows[0] ?? {};
-        at = { leaf: p_leaf, payment: p_payment };
-        return seen;
+        const { rows } = await db.execute<{ erasure: string; seen: number }>(sql`
+          SELECT e.p_erasure::text AS erasure, e.seen FROM erase_participants(${eventId}, ${erasure}::jsonb, ${maxRows}) AS e`);
+        erasure = rows[0]?.erasure ?? erasure;
+        return rows[0]?.seen ?? 0;
       };
-      if (await inChunks(erase, REMOVING_MS)) await enqueue(db, ERASE_PARTICIPANTS, { eventId, sealed, ...at });
+      if (await inChunks(erase, REMOVING_MS, ERASED_TOGETHER)) await enqueueErasure(db, secrets, eventId, erasure);
     },
   });
 
-/** Queues the erasure of voters from a poll's ballots and payments. Their identities are sealed, because the roll has none any more. */
+/** Sealed, because the roll has none of the identities any more. */
+const enqueueErasure = (executor: Executor, secrets: Secrets, eventId: string, erasure: string): Promise<void> =>
+  enqueue(executor, ERASE_PARTICIPANTS, { eventId, sealed: secrets.seal(erasure, erasedPlace(eventId)) });
+
+/** Takes erased voters out of a poll's participation, and queues the erasure of its participants among them from ballots and payments. */
 async function eraseParticipants(
   tx: Transaction,
   secrets: Secrets,
-  eventId: string,
+  { id: eventId, requireVoterId }: LockedEvent,
   rows: readonly Voter[],
   earlierAddresses: readonly string[],
 ): Promise<void> {
-  const ids = rows.flatMap(({ voterId }) => voterId ?? []);
-  const emails = [...rows.flatMap(({ email }) => email ?? []), ...earlierAddresses].map(emailKey);
-  const sealed = secrets.seal(JSON.stringify({ ids, emails }), erasedPlace(eventId));
-  await enqueue(tx, ERASE_PARTICIPANTS, { eventId, sealed, leaf: '0', payment: '' });
+  const idsOf = (some: readonly Voter[]): string[] =>
+    some.flatMap(({ voterId }) => (voterId === null ? [] : requireVoterId ? voterId : visitorKey(voterId)));
+  const addresses = [...rows.flatMap(({ email }) => email ?? []), ...earlierAddresses].map(emailKey);
+  const erased = await valuesOf<string | null>(
+    tx,
+    sql`SELECT erase_participation(${eventId}, ${requireVoterId ? 'i:' : 'v:'}, ${sql.param(idsOf(rows))}::text[], ${sql.param(addresses)}::text[])`,
+  );
+  const ids = idsOf(rows.filter(({ source }) => source === 'poll'));
+  const emails = erased.filter((address) => address !== null);
+  const erasure = { ids, emails, visitors: [], block: -1, payment: '', searched: false };
+  if (ids.length > 0) await enqueueErasure(tx, secrets, eventId, JSON.stringify(erasure));
 }
 
 /**
@@ -120,7 +133,7 @@ async function takeOffRoll(
     if (event.finalAt === null) throw lifeRefusal('event_closed', event);
     await updateVoters(tx, event.id, ids, { ...ERASED, erasedAt: event.lockedAt });
     const earlier = await valuesOf<string>(tx, sql`SELECT erase_from_trail(${event.id}, ${sql.param(ids)}::text[])`);
-    if (event.type === 'poll') await eraseParticipants(tx, deps.secrets, event.id, rows, earlier);
+    if (event.type === 'poll') await eraseParticipants(tx, deps.secrets, event, rows, earlier);
   } else {
     const changes = rows.map((before) => ({ before }));
     await noteChanges(tx, deps.secrets, event, changes);

@@ -7,3 +7,16 @@ RETURNS TABLE (voted boolean) LANGUAGE sql STABLE AS $$
     EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = ANY (p_participants) OFFSET 0)
     OR EXISTS (SELECT 1 FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (p_participants) OFFSET 0));
 $$;
+
+-- Takes the identities of erased voters of a poll out of its participation, but for those of another voter of the roll, who has voted by them.
+-- p_ids are voter IDs as their keys, p_prefix says of which kind, p_emails are keys of addresses. Returns the addresses that they voted by.
+CREATE OR REPLACE FUNCTION erase_participation(p_event text, p_prefix text, p_ids text[], p_emails text[]) RETURNS SETOF text
+LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+  RETURN QUERY UPDATE participation p SET participant = 'erased:' || gen_random_uuid(), tag = NULL
+    FROM (SELECT 'e:' AS kind, email AS own FROM unnest(p_emails) AS email UNION SELECT p_prefix, id FROM unnest(p_ids) AS id) AS i
+    WHERE p.voting_event_id = p_event AND p.participant = i.kind || i.own
+      AND NOT EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.voter_id_key IN (i.own, chr(1) || i.own))
+      AND NOT EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.email_key IN (i.own, chr(1) || i.own))
+    RETURNING CASE i.kind WHEN 'e:' THEN i.own END;
+END $$;

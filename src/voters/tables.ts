@@ -12,7 +12,7 @@ export const voters = pgTable(
     id: text().notNull(),
     name: text().notNull(),
     email: text(),
-    /** Normalised address, unique within the event; null once the deletion is queued, which frees the address. */
+    /** Normalised address, unique within the event; null once the deletion is queued, which frees the address. For participants see `confirm.sql`. */
     emailKey: text('email_key'),
     voterId: text('voter_id'),
     voterIdKey: text('voter_id_key'),
@@ -112,7 +112,7 @@ export const participation = pgTable(
     participant: text().notNull(),
     /** Whether the row prevents another vote; false if repeat votes are allowed. */
     exclusive: boolean().notNull().default(true),
-    /** MAC of the row under the election's own key (`voter-tag.ts`); null in polls. */
+    /** MAC of the row under the election's own key (`voter-tag.ts`). In polls the voter whom a correction gave this address; otherwise null. */
     tag: bytes(),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],

@@ -30,10 +30,16 @@ import { isChangeable, nextGeneration, renewedTag } from './voter-tag.ts';
 type Body = z.output<typeof updateVoterBody>;
 type Changed = Partial<Body>;
 
-function columnsOf({ name, email, voterId, groupId, weight, status }: Changed) {
+/** The key by which an address is unique in the roll. Participants have keys of their own, and none where an address may vote again. */
+function addressKey(event: VotingEvent, { source }: Voter, email: string): string | null {
+  if (source !== 'poll') return emailKey(email);
+  return event.repeatVotes ? null : `\u0001${emailKey(email)}`;
+}
+
+function columnsOf(event: VotingEvent, before: Voter, { name, email, voterId, groupId, weight, status }: Changed) {
   return {
     ...(name === undefined ? {} : { name }),
-    ...(email === undefined ? {} : { email, emailKey: email === null ? null : emailKey(email) }),
+    ...(email === undefined ? {} : { email, emailKey: email === null ? null : addressKey(event, before, email) }),
     ...(voterId === undefined ? {} : { voterId, voterIdKey: voterId }),
     ...(groupId === undefined ? {} : { groupId }),
     ...(weight === undefined ? {} : { weightMicro: weight }),
@@ -96,6 +102,26 @@ function isReaddressed({ email: before }: Voter, { email }: Changed): boolean {
   return email !== undefined && key(email) !== key(before);
 }
 
+/**
+ * Lets the corrected address of a participant vote no second time, beside the one that voted (completions 3.3). An address that only an
+ * earlier correction gave them, perhaps by mistake, may vote again.
+ */
+async function moveParticipation(
+  tx: Transaction,
+  event: VotingEvent,
+  before: Voter,
+  after: string | null,
+): Promise<void> {
+  const [from, to] = [before.email, after].map((address) => (address === null ? null : `e:${emailKey(address)}`));
+  const tag = Buffer.from(before.id);
+  await tx.execute(sql`
+    DELETE FROM participation WHERE voting_event_id = ${event.id} AND participant = ${from} AND tag = ${tag}`);
+  if (to != null)
+    await tx.execute(sql`
+      INSERT INTO participation (voting_event_id, participant, exclusive, tag) VALUES (${event.id}, ${to}, ${!event.repeatVotes}, ${tag})
+      ON CONFLICT DO NOTHING`);
+}
+
 /** Whether a change ends the voter's keys: a new identity or a rejection does (completions 4.5). */
 const endsKeys = (before: Voter, changed: Changed): boolean =>
   isReaddressed(before, changed) || changed.voterId !== undefined || changed.status === 'rejected';
@@ -128,14 +154,15 @@ export async function updateVoter(
     const keys = ended ? ({ keyStatus: 'none', keyUsed: false, keyGeneration } as const) : {};
     // No link went to the new address, so the registration does not expire.
     const lasting = readdressed ? { confirmBy: null } : {};
-    const columns = { ...columnsOf(changed), ...keys, ...lasting };
+    const columns = { ...columnsOf(event, before, changed), ...keys, ...lasting };
     const tag = renewedTag(deps.secrets, before, { ...before, ...columns }, changed.status === undefined);
     await storeVoter(tx, event.id, id, { ...columns, tag, updatedAt: event.lockedAt });
     await noteChanges(tx, deps.secrets, event, [{ before, after: { ...before, ...columns } }]);
-    // Nor does it expire by what the end of a rehearsal puts back.
+    if (readdressed && before.source === 'poll') await moveParticipation(tx, event, before, changed.email ?? null);
+    // Nor does it expire, or have the outcome of a mail to the earlier address, by what the end of a rehearsal puts back.
     if (readdressed)
       await tx.execute(sql`
-        UPDATE voters SET before_rehearsal = before_rehearsal || '{"confirm_by": null}'
+        UPDATE voters SET before_rehearsal = before_rehearsal || '{"confirm_by": null, "key_status": "none"}'
         WHERE voting_event_id = ${event.id} AND id = ${id} AND NOT before_rehearsal ? 'new'`);
   } catch (fault) {
     const constraint = violatedConstraint(fault);

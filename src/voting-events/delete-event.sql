@@ -42,38 +42,49 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION erase_from_trail(text, text[]) FROM PUBLIC;
 
--- Takes erased participants of a poll out of up to p_limit blocks of the box and p_limit payments, from p_leaf and after p_payment on, and out
--- of the participation; p_ids are their visible voter IDs, p_emails their addresses as keys. Returns where the next step begins, and how many
--- rows this one read: fewer than p_limit when all are read. The visitor ID of a payment stays, because refunds find ballots and credits by it.
+-- Takes erased participants of a poll out of up to p_limit blocks of the box and p_limit payments. p_erasure holds the IDs under which the
+-- poll listed them and the addresses they voted by, both as keys, and where to go on. A first pass takes them out of the ballots, and collects
+-- the visitor IDs beside them in payments; a second one takes them out of the payments of these visitor IDs and addresses, but for those of
+-- another participant, and registrations as a candidate. Returns where to go on, and how many rows were read: fewer than p_limit at the end.
+-- The visitor ID of a payment stays, because refunds find ballots and credits by it. IDs are looked up by `= ANY` of a variable, which makes
+-- a hash table of them: `&&` compares each of a block with each that is erased.
 -- Runs with the rights of the owner, because the role of the service may not change sealed ballots.
-CREATE OR REPLACE FUNCTION erase_participants(p_event text, p_ids text[], p_emails text[], INOUT p_leaf bigint, INOUT p_payment text, p_limit integer,
-  OUT seen integer)
+CREATE OR REPLACE FUNCTION erase_participants(p_event text, INOUT p_erasure jsonb, p_limit integer, OUT seen integer)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 DECLARE
   -- The visible voter ID is the visitor ID, whatever its case, unless the poll asks for voter IDs.
   is_visitor CONSTANT boolean := (SELECT NOT e.require_voter_id FROM voting_events e WHERE e.id = p_event);
-  shown CONSTANT text[] := CASE WHEN is_visitor THEN lower(p_ids::text)::text[] ELSE p_ids END;
-  blocks CONSTANT bigint[] := ARRAY(SELECT k.first_leaf FROM ballot_blocks k WHERE k.voting_event_id = p_event AND k.first_leaf >= p_leaf
-    ORDER BY k.first_leaf LIMIT p_limit);
-  payments CONSTANT text[] := ARRAY(SELECT a.id FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.id > p_payment
-    ORDER BY a.id LIMIT p_limit);
+  shown CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(p_erasure -> 'ids'));
+  emails CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(p_erasure -> 'emails'));
+  visitors text[] := ARRAY(SELECT jsonb_array_elements_text(p_erasure -> 'visitors'));
+  blocks CONSTANT bigint[] := ARRAY(SELECT k.first_leaf FROM ballot_blocks k
+    WHERE k.voting_event_id = p_event AND k.first_leaf > (p_erasure ->> 'block')::bigint ORDER BY k.first_leaf LIMIT p_limit);
+  payments CONSTANT text[] := ARRAY(SELECT a.id FROM payment_attempts a
+    WHERE a.voting_event_id = p_event AND a.id > p_erasure ->> 'payment' ORDER BY a.id LIMIT p_limit);
 BEGIN
-  -- Another voter of the roll may have the same identity, and has voted by this participation.
-  UPDATE participation p SET participant = 'erased:' || gen_random_uuid()
-  WHERE p.voting_event_id = p_event AND p.participant IN (
-      SELECT CASE WHEN is_visitor THEN 'v:' ELSE 'i:' END || id FROM unnest(shown) AS id UNION ALL SELECT 'e:' || email FROM unnest(p_emails) AS email)
-    AND NOT EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.voter_id_key = substring(p.participant FROM 3))
-    AND NOT EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.email_key = substring(p.participant FROM 3));
-  UPDATE ballot_blocks k SET voter_ids = ARRAY(SELECT CASE WHEN f.id = ANY (shown) THEN NULL ELSE i.one END
-    FROM unnest(k.voter_ids) WITH ORDINALITY AS i (one, place), LATERAL (SELECT CASE WHEN is_visitor THEN lower(i.one) ELSE i.one END AS id) AS f
-    ORDER BY i.place)
-  WHERE k.voting_event_id = p_event AND k.first_leaf = ANY (blocks)
-    AND CASE WHEN is_visitor THEN lower(k.voter_ids::text)::text[] ELSE k.voter_ids END && shown;
-  UPDATE payment_attempts a SET request = a.request - '{name,email,voterId}'::text[], terms = a.terms || '{"email": null}'
-  WHERE a.voting_event_id = p_event AND a.id = ANY (payments) AND (lower(a.request ->> 'email') = ANY (p_emails)
-    OR CASE WHEN is_visitor THEN lower(a.request ->> 'visitorId') ELSE a.request ->> 'voterId' END = ANY (shown));
-  p_leaf := coalesce(blocks[cardinality(blocks)] + 1, p_leaf);
-  p_payment := coalesce(payments[cardinality(payments)], p_payment);
   seen := greatest(cardinality(blocks), cardinality(payments));
+  p_erasure := p_erasure || jsonb_build_object('block', coalesce(blocks[cardinality(blocks)], (p_erasure ->> 'block')::bigint),
+    'payment', coalesce(payments[cardinality(payments)], p_erasure ->> 'payment'));
+  IF (p_erasure ->> 'searched')::boolean THEN
+    UPDATE payment_attempts a SET request = a.request - '{name,email,voterId}'::text[], terms = a.terms || '{"email": null}'
+    WHERE a.voting_event_id = p_event AND a.id = ANY (payments) AND a.purpose <> 'candidate_registration'
+      AND (lower(a.request ->> 'visitorId') = ANY (visitors) OR lower(a.request ->> 'email') = ANY (emails))
+      AND NOT EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = p_event
+        AND v.voter_id_key = chr(1) || CASE WHEN is_visitor THEN lower(a.request ->> 'visitorId') ELSE a.request ->> 'voterId' END);
+    RETURN;
+  END IF;
+  UPDATE ballot_blocks k SET voter_ids = ARRAY(
+    SELECT CASE WHEN CASE WHEN is_visitor THEN lower(i.one) ELSE i.one END = ANY (shown) THEN NULL ELSE i.one END
+    FROM unnest(k.voter_ids) WITH ORDINALITY AS i (one, place) ORDER BY i.place)
+  WHERE k.voting_event_id = p_event AND k.first_leaf = ANY (blocks) AND EXISTS (
+    SELECT 1 FROM unnest(k.voter_ids) AS one WHERE CASE WHEN is_visitor THEN lower(one) ELSE one END = ANY (shown));
+  visitors := ARRAY(SELECT unnest(visitors) UNION SELECT lower(a.request ->> 'visitorId') FROM payment_attempts a
+    WHERE a.voting_event_id = p_event AND a.id = ANY (payments) AND a.request ? 'visitorId'
+      AND CASE WHEN is_visitor THEN lower(a.request ->> 'visitorId') ELSE a.request ->> 'voterId' END = ANY (shown));
+  p_erasure := p_erasure || jsonb_build_object('visitors', visitors);
+  IF seen < p_limit THEN
+    p_erasure := p_erasure || '{"searched": true, "payment": ""}';
+    seen := p_limit;
+  END IF;
 END $$;
-REVOKE ALL ON FUNCTION erase_participants(text, text[], text[], bigint, text, integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION erase_participants(text, jsonb, integer) FROM PUBLIC;

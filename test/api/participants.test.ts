@@ -3,7 +3,7 @@ import { demand, fieldOf, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { finishEvent, type TestEvent, tendLog, visitor, votesFor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
-import { PRICE, usePaidService } from '#test/harness/payments.ts';
+import { decide, PRICE, RETURN_URL, soldCredits, usePaidService } from '#test/harness/payments.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -113,6 +113,26 @@ describe('a poll', () => {
     expect(valuesOf(data, 'source')).toEqual(['organizer', 'poll']);
   });
 
+  test('takes each address of a participant, once corrected, from nobody else and for no second vote', async () => {
+    const event = await account.event({ voter: { saveVoterInfo: true } });
+    const own = account.of(event);
+    const address = (name: string): string => `${name}@club.example`;
+    const ballot = (name: string) => castAndConfirm(event, { visitorId: visitor(), name, email: address(name) });
+    const correct = async (from: string, to: string) => {
+      const row = (await own.show('/voters')).find(({ email }: { email: string }) => email === address(from));
+      return refusalOf(await own.patch(`/voters/${row.id}`, { email: address(to) }));
+    };
+    for (const name of ['aad', 'bea']) expect(await ballot(name)).toBe('voted');
+    expect(await correct('aad', 'mistaken')).toEqual([200, undefined]);
+    expect(await ballot('mistaken')).toBe('409 already_voted');
+    expect(await correct('bea', 'mistaken')).toEqual([409, 'voter_exists']);
+    // The organizer's own voter is another row, whatever its address.
+    await own.make('/voters', { name: 'Ada', email: address('ada') });
+    expect(await correct('mistaken', 'ada')).toEqual([200, undefined]);
+    for (const name of ['aad', 'ada']) expect(await ballot(name)).toBe('409 already_voted');
+    expect(await ballot('mistaken')).toBe('voted');
+  });
+
   test('keeps the voter ID under which a ballot was cast, and lets an organizer correct name and address of a participant', async () => {
     const event = await account.event({ voter: { requireVoterId: true, saveVoterInfo: true } });
     const named = (voterId: string) => ({ visitorId: visitor(), voterId, email: `${voterId}@mail.example` });
@@ -187,6 +207,104 @@ describe('a poll', () => {
     const email = 'v@club.example';
     expect(refusalOf(await vote(event, 'register/voter', { name: 'V', email }))).toEqual([403, 'registration_closed']);
     expect(refusalOf(await vote(event, 'voter-key/request', { email }))).toEqual([409, 'not_an_election']);
+  });
+});
+
+describe('the erasure of a participant of a poll', () => {
+  type PaidPoll = Awaited<ReturnType<typeof poll>>;
+  const settings = (voter: object) => ({ payments: { payToVote: PRICE.provider_a }, voter });
+  const close = async (event: PaidPoll): Promise<void> => {
+    await event.change({ status: 'closed' });
+    await finishEvent(service, event.id);
+  };
+  const rowOf = async ({ account: { of }, ...event }: PaidPoll, named: string) =>
+    (await of(event).show('/voters')).find(({ name }: { name: string }) => name === named);
+  const isErased = () =>
+    untilTrue(async () => (await service.query("SELECT 1 FROM jobs WHERE name = 'erase_participants'")).length === 0);
+  async function erase(event: PaidPoll, ...names: string[]): Promise<void> {
+    for (const name of names)
+      demand(await event.account.of(event).delete(`/voters/${(await rowOf(event, name)).id}`), 202);
+    await isErased();
+  }
+  const found = async (event: PaidPoll, name: string): Promise<number> =>
+    (await event.show(`/payments?search=${name}`)).length;
+
+  test('takes nothing from another one who has voted by an address that was once mistaken for theirs', async () => {
+    const event = await poll('provider_a', settings({ saveVoterInfo: true }));
+    await event.vote({ name: 'Greta', email: 'greta@own.example' });
+    const { id } = await rowOf(event, 'Greta');
+    for (const email of ['otto@own.example', 'greta@new.example'])
+      await event.account.of(event).change(`/voters/${id}`, { email });
+    await event.vote({ name: 'Otto', email: 'otto@own.example' });
+    await close(event);
+    await erase(event, 'Greta');
+    expect([await found(event, 'greta'), await found(event, 'otto')]).toEqual([0, 1]);
+    const addresses = "SELECT participant FROM participation WHERE voting_event_id = $1 AND participant LIKE 'e:%'";
+    expect(valuesOf(await service.query(addresses, [event.id]), 'participant')).toEqual(['e:otto@own.example']);
+  });
+
+  test('takes nothing from another one of the same address, where it may vote again', async () => {
+    const payments = { payToVote: PRICE.provider_a, repeatVotes: true };
+    const event = await poll('provider_a', { payments, voter: { saveVoterInfo: true } });
+    for (const name of ['Greta', 'Otto']) await event.vote({ name, email: 'home@own.example' });
+    await close(event);
+    await erase(event, 'Greta');
+    expect([await found(event, 'greta'), await found(event, 'otto')]).toEqual([0, 1]);
+  });
+
+  test('and that of a voter with the same ID each leave the other, who is a row of its own', async () => {
+    const event = await poll('provider_a', settings({ requireVoterId: true }));
+    for (const voterId of ['M-1', 'N-2'])
+      await event.account.of(event).make('/voters', { name: `own ${voterId}`, voterId });
+    for (const voterId of ['M-1', 'N-2']) await event.vote({ name: `Payer ${voterId}`, voterId, email: undefined });
+    await close(event);
+    await erase(event, 'own M-1', 'N-2');
+    const rows = (await event.show('/voters')).map((row: Record<string, unknown>) => [row['name'], row['hasVoted']]);
+    expect(rows).toEqual([
+      ['own N-2', true],
+      ['M-1', true],
+    ]);
+    expect(new Set(valuesOf(await event.show('/votes'), 'voterId'))).toEqual(new Set(['M-1', null]));
+    expect([await found(event, 'M-1'), await found(event, 'N-2')]).toEqual([1, 0]);
+  });
+
+  test('leaves a registration as a candidate, which is given back where it can be given no more', async () => {
+    const payments = { payToRegisterCandidate: PRICE.provider_a };
+    const event = await poll('provider_a', {
+      ...{ payments, candidate: { selfRegistration: true }, voter: { saveVoterInfo: true } },
+    });
+    const person = { name: 'Cora', email: 'cora@own.example' };
+    await event.account.ballot(event, { visitorId: visitor(), ...person, votes: votesFor(event) });
+    const body = { ...person, positionIds: [event.positions[0]?.id], returnUrl: RETURN_URL };
+    const { attempt, url } = await event.checkout('register/candidate', body);
+    await close(event);
+    await erase(event, 'Cora');
+    await decide(url, 'pay');
+    await event.succeeded(attempt);
+    const second = await event.page('register/candidate', { paymentAttemptId: attempt });
+    expect(refusalOf(second)).toEqual([409, 'payment_cancelled']);
+    await event.refunded(attempt);
+  });
+
+  test('reaches credits that they bought by their visitor ID, where they voted by their voter ID', async () => {
+    const event = await poll('provider_a', settings({ requireVoterId: true }), [soldCredits('provider_a')]);
+    const [position] = event.positions;
+    const order = { positionId: position?.id, credits: 5, email: undefined };
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0], value: 2 }];
+    for (const [name, voterId] of [
+      ['Greta', 'G-1'],
+      ['Otto', 'O-2'],
+    ]) {
+      const identity = { visitorId: visitor(), name };
+      const bought = await event.buy('quadratic-credits/checkout', { ...order, ...identity });
+      demand(await event.page('quadratic-credits/checkout', { paymentAttemptId: bought }), 200);
+      await event.vote({ ...identity, voterId, votes, email: undefined });
+    }
+    await close(event);
+    const [, { id }] = await event.show('/voters');
+    demand(await event.account.of(event).delete(`/voters/${id}`), 202);
+    await isErased();
+    expect([await found(event, 'greta'), await found(event, 'otto')]).toEqual([2, 0]);
   });
 });
 

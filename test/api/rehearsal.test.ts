@@ -407,6 +407,20 @@ describe('the rehearsal of an election', () => {
     expect((await of(event).get(`/voters/${id}`)).status).toBe(200);
   });
 
+  test('takes back no outcome of a mail to an address that an organizer corrects in it', async () => {
+    const event = await create({});
+    await of(event).change('', { startsAt: Date.now() + 30 * DAY_MS });
+    const email = `vera@${event.code.toLowerCase()}.example`;
+    const { id } = await of(event).make('/voters', { name: 'Vera', email });
+    await service.query("UPDATE voters SET key_status = 'failed' WHERE id = $1", [id]);
+    await of(event).change('', { status: 'rehearsal' });
+    demand(await account.page(event, 'voter-key/request', { email }), 200);
+    await untilTrue(async () => (await of(event).show(`/voters/${id}`)).keyStatus === 'sent');
+    await of(event).change(`/voters/${id}`, { email: `right-${email}` });
+    await of(event).change('', { status: 'draft' });
+    expect((await of(event).show(`/voters/${id}`)).keyStatus).toBe('none');
+  });
+
   test('has a budget of mails of its own', async () => {
     const event = await create({});
     const email = address('voter');

@@ -99,8 +99,8 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   ],
   'voting-events': [
     {
-      tables: ['audit_entries', 'participation'],
-      reason: 'an erased voter leaves the audit trail and what a poll kept, too',
+      tables: ['audit_entries'],
+      reason: 'an erased voter leaves the audit trail, too',
     },
     { tables: ['accounts'], reason: 'access and its plan are read in one trip' },
     { tables: ['guest_keys'], reason: 'the name of a guest from another cell, and what a guest left in a rehearsal' },
