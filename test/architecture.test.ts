@@ -66,12 +66,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 1017,
   webhooks: 2662,
-  'voting-events': 5405,
+  'voting-events': 5416,
   'ballot-definition': 3954,
-  voters: 5661,
+  voters: 5714,
   payments: 4067,
   credits: 710,
-  ballots: 3155,
+  ballots: 3157,
   'ballot-log': 4704,
   'service-log': 699,
   tally: 2554,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4315,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_296;
+const LINES_OF_ALL = 68_362;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
