@@ -69,9 +69,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 5407,
   'ballot-definition': 3924,
   voters: 5660,
-  payments: 4067,
+  payments: 4130,
   credits: 710,
-  ballots: 3155,
+  ballots: 3158,
   'ballot-log': 4700,
   'service-log': 699,
   tally: 2554,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4315,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_262;
+const LINES_OF_ALL = 68_328;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
