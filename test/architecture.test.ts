@@ -55,7 +55,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2068,
+  platform: 2070,
   'payment-providers': 2014,
   database: 2325,
   'embedded-postgres': 849,
@@ -72,7 +72,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 4130,
   credits: 710,
   ballots: 3158,
-  'ballot-log': 4700,
+  'ballot-log': 4701,
   'service-log': 699,
   tally: 2554,
   results: 6349,
@@ -80,10 +80,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   console: 1142,
   demo: 435,
   cells: 1257,
-  commands: 4315,
+  commands: 4365,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_328;
+const LINES_OF_ALL = 68_394;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
