@@ -301,6 +301,7 @@ CREATE TABLE "payment_refunds" (
 	"status" text NOT NULL,
 	"refund_id" text,
 	"asked_until" bigint,
+	"settled_at" bigint,
 	"created_at" bigint NOT NULL,
 	"updated_at" bigint NOT NULL,
 	CONSTRAINT "payment_refunds_voting_event_id_attempt_id_provider_payment_id_pk" PRIMARY KEY("voting_event_id","attempt_id","provider_payment_id")

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
@@ -197,6 +197,13 @@ export function loadEnvironmentFile(): void {
 
 const resolveFolder = (folder: string): string => path.resolve(folder.replace(/^~(?=\/)/, homedir()));
 
+/** A link to a folder, or a mount of it, is the same place. */
+function placeOf(folder: string): string {
+  if (!existsSync(folder)) return folder;
+  const { dev, ino } = statSync(folder);
+  return `${dev}:${ino}`;
+}
+
 /**
  * Where the keys of secret events are stored: in BALLOT_KEYS_DIR if set, which all processes must share. Otherwise with the embedded
  * database, which only one machine uses, below DATA_DIR; else in the database.
@@ -211,7 +218,7 @@ function readKeyFolders(
   const ballotKeysCopies = settings.ballotKeysCopies.map(resolveFolder);
   if (ballotKeysDir === undefined && ballotKeysCopies.length > 0)
     throw new ConfigError('BALLOT_KEYS_COPIES needs BALLOT_KEYS_DIR: the folder that these are copies of');
-  if (new Set([ballotKeysDir, ...ballotKeysCopies]).size <= ballotKeysCopies.length)
+  if (new Set([ballotKeysDir ?? '', ...ballotKeysCopies].map(placeOf)).size <= ballotKeysCopies.length)
     throw new ConfigError('BALLOT_KEYS_COPIES must name each folder once, and not BALLOT_KEYS_DIR');
   return { ballotKeysDir, ballotKeysCopies };
 }

@@ -9,6 +9,7 @@ import type { Answer, Cli } from '#src/commands/cli.ts';
 import { FileRefused } from '#src/commands/read-lines.ts';
 import { type Config, ConfigError, loadEnvironmentFile, readConfig, readProgramFolders } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate } from '#src/database/migrate.ts';
 import { CellSilent, MAIN_CELL } from '#src/database/other-cells.ts';
@@ -20,7 +21,7 @@ import type { Authentication } from '#src/http/authenticate.ts';
 import { type Caller, OPERATOR } from '#src/http/caller.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider-fault.ts';
-import { systemClock } from '#src/platform/clock.ts';
+import { monotonicMs, systemClock } from '#src/platform/clock.ts';
 import { ApiError, conflict, type Issue, orNotFound } from '#src/platform/errors.ts';
 import { explainFileFault } from '#src/platform/files.ts';
 import { FolderUnusable } from '#src/platform/key-folders.ts';
@@ -102,6 +103,11 @@ export const withDeps = (work: (deps: Deps) => Promise<Answer>): Promise<Answer>
       // A cell that is down, or not of this service, stays unserved; a command that needs it says so.
       cell.standing.isServed =
         place.url === url || (await joinCell(config, main.databaseUrl, place).then(() => true, isRefused));
+    }
+    // A command has no heartbeat: without this, the clock of the operator's machine would decide expiries and windows.
+    for (const { standing, clock, db } of main.cells.values()) {
+      const askedAt = monotonicMs();
+      if (standing.isServed) clock.follow(await readNow(db), askedAt, monotonicMs());
     }
     const named = main.cells.get(namedCell() ?? '');
     const deps = named ?? (config.databaseCells.length === 0 ? main : await chooseCell(main));

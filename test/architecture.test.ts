@@ -55,7 +55,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2068,
+  platform: 2070,
   'payment-providers': 2014,
   database: 2325,
   'embedded-postgres': 849,
@@ -80,7 +80,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   console: 1142,
   demo: 435,
   cells: 1257,
-  commands: 4315,
+  commands: 4365,
 };
 /** All of src; what stands in no room included. */
 const LINES_OF_ALL = 68_362;

@@ -44,8 +44,9 @@ export class CheckpointMemory {
   /** Stores a checkpoint by writing a new file and renaming it, so that a crash cannot leave half of it. Call after the commit. */
   async remember(eventId: string, note: string): Promise<void> {
     const signed = this.#open(note);
-    // Two concurrent runs may finish in reverse order: never replace a later checkpoint by an earlier checkpoint.
-    if (isLater(this.#kept.get(eventId) ?? signed, signed)) return;
+    // Two runs, also of two processes, may finish in reverse order: never replace a later checkpoint by an earlier checkpoint.
+    const written = await this.recall(eventId);
+    if (isLater(this.#kept.get(eventId) ?? signed, signed) || isLater(written ?? signed, signed)) return;
     this.#kept.set(eventId, signed);
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     // A random file name, because two writes for one log may run concurrently.

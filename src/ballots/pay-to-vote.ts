@@ -12,7 +12,7 @@ import { orNotFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { checkCast, hasVoted, isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import type { Price } from '#src/voting-events/voting-event.ts';
 import type { PaidCastBody } from './ballot.ts';
 import { insufficientCredits, type PrepareDeps, prepareBallot } from './prepare-ballot.ts';
@@ -56,8 +56,11 @@ export async function startPaidVote(
         pricingModel: null,
       },
       visitorId: body.visitorId,
-      isOffered: async (_tx, now) =>
-        isDeepStrictEqual(now.payToVote, price) && statusAt(now, deps.clock.now()) === 'open',
+      isOffered: async (_tx, now) => {
+        const status = statusAt(now, deps.clock.now());
+        if (status !== 'open') throw notOpen(status);
+        return isDeepStrictEqual(now.payToVote, price);
+      },
       ...(row.credits === undefined ? {} : { hold: (tx, attemptId) => holdCredits(tx, row, attemptId) }),
     },
     claim,

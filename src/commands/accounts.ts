@@ -112,16 +112,17 @@ export function addKeyCommands({ command, group, withDeps }: Cli): void {
   command(keys, 'revoke', 'revoke an API key; every process drops it at once', 'keys revoke key_…')
     .argument('[id]', 'the key')
     .option('--key <id>', 'the key')
-    .action((id: string | undefined, options: { key?: string }) =>
-      withDeps(async (deps) => {
+    .action((id: string | undefined, options: { key?: string }, self) => {
+      const named = id ?? options.key;
+      if (named === undefined || (id !== undefined && options.key !== undefined))
+        return self.error('error: name one key', { exitCode: 2 });
+      return withDeps(async (deps) => {
         const { revokeApiKey } = await import('#src/accounts/repository.ts');
         const { inTransaction } = await import('#src/database/client.ts');
-        const row = orNotFound(
-          await inTransaction(deps.db, (tx) => revokeApiKey(tx, id ?? options.key ?? '', deps.clock.now())),
-        );
+        const row = orNotFound(await inTransaction(deps.db, (tx) => revokeApiKey(tx, named, deps.clock.now())));
         return { value: { id: row.id, name: row.name, revokedAt: row.revokedAt } };
-      }),
-    );
+      });
+    });
 }
 
 async function listKeys(deps: Deps, accountId: string | undefined): Promise<Answer> {

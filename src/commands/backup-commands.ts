@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
-import { parseLike, parseServerMoment, parseWhole } from './options.ts';
+import { parseFolder, parseLike, parseServerMoment, parseWhole } from './options.ts';
 import type { RestoreOptions } from './restore-backup.ts';
 
 const parsePoint = parseLike(/^[\w.:@ -]{1,63}$/, 'must be the name that pg_create_restore_point was given');
@@ -33,8 +33,12 @@ export function addBackupCommands({ program, command, withServer, withDatabase, 
     'backup --to /backups/2026-11-20',
     'backup --keys /key-backups/voting',
   )
-    .option('--to <folder>', 'a new folder for the base backup')
-    .option('--keys <folder>', 'a folder for the keys of elections that take ballots: never beside a base backup')
+    .option('--to <folder>', 'a new folder for the base backup', parseFolder)
+    .option(
+      '--keys <folder>',
+      'a folder for the keys of elections that take ballots: never beside a base backup',
+      parseFolder,
+    )
     .addHelpText('after', BACKUP_HELP)
     .action((options: { to?: string; keys?: string }, self) => {
       const { to, keys } = options;
@@ -55,13 +59,13 @@ export function addBackupCommands({ program, command, withServer, withDatabase, 
     'give back a moment, on a new server beside the running one',
     'restore --backup /backups/2026-11-20 --archive /archive --to /restored --at 2026-11-21T09:59:00Z --port 5433',
   )
-    .requiredOption('--backup <folder>', 'what `backup` made')
-    .requiredOption('--archive <folder>', 'the archived write-ahead log')
-    .requiredOption('--to <folder>', 'a new folder for the database')
+    .requiredOption('--backup <folder>', 'what `backup` made', parseFolder)
+    .requiredOption('--archive <folder>', 'the archived write-ahead log', parseFolder)
+    .requiredOption('--to <folder>', 'a new folder for the database', parseFolder)
     .option('--at <time>', 'the last moment that is to be there, with its time zone', parseServerMoment)
     .option('--point <name>', 'the named moment that is to be there (pg_create_restore_point)', parsePoint)
     .option('--timeline <number>', 'of production, where the archive holds several', parseWhole(9))
-    .option('--keys <folder>', 'the keys of elections, as `backup --keys` wrote them')
+    .option('--keys <folder>', 'the keys of elections, as `backup --keys` wrote them', parseFolder)
     .option('--port <port>', 'where the restored server listens', parsePort, 5433)
     .addHelpText('after', RESTORE_HELP)
     .action((options: RestoreOptions, self) => {

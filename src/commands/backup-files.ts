@@ -2,6 +2,7 @@ import { readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { conflict } from '#src/platform/errors.ts';
+import { exists } from '#src/platform/files.ts';
 
 /** The file that describes a base backup. It is written last: a folder without this file has no complete backup. */
 const manifestShape = z.object({
@@ -35,6 +36,17 @@ export async function requireNewFolder(folder: string): Promise<void> {
 
 export const dataFolder = (backup: string): string => path.join(backup, 'data');
 const manifestFile = (backup: string): string => path.join(backup, 'backup.json');
+
+export const isWithin = (inner: string, outer: string): boolean => {
+  const way = path.relative(outer, inner);
+  return way === '' || !(way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way));
+};
+
+/** Whether a folder, or one above it, holds a base backup. */
+export async function isInBackup(folder: string): Promise<boolean> {
+  const above = path.dirname(folder);
+  return (await exists(manifestFile(folder))) || (above !== folder && isInBackup(above));
+}
 
 export async function writeManifest(backup: string, manifest: BackupManifest): Promise<void> {
   await writeFile(manifestFile(backup), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flag: 'wx' });

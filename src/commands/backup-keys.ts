@@ -7,17 +7,13 @@ import { exists } from '#src/platform/files.ts';
 import { KeyFolders } from '#src/platform/key-folders.ts';
 import { listLivingKeys, readLivingKey } from '#src/voting-events/check-ballot-keys.ts';
 import { keyFileOf, keyFoldersOf, MARKER, readKeyFileName } from '#src/voting-events/key-places.ts';
+import { isInBackup, isWithin } from './backup-files.ts';
 import type { Answer } from './cli.ts';
-
-const isWithin = (inner: string, outer: string): boolean => {
-  const way = path.relative(outer, inner);
-  return way === '' || !(way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way));
-};
 
 /**
  * Copies the keys of unfinished elections into a separate folder, and deletes the keys of finished elections from this folder,
  * because such a key could decrypt ballots in an old backup.
- * @throws FolderUnusable; ApiError 409 if the folder belongs to the service
+ * @throws FolderUnusable; ApiError 409 if the folder belongs to the service or to a base backup
  */
 export async function backupKeys(config: Config, url: string, to: string): Promise<Answer> {
   const folder = await realpath(to).catch(() => path.resolve(to));
@@ -26,8 +22,15 @@ export async function backupKeys(config: Config, url: string, to: string): Promi
     [config.dataDir, ...(sources?.all ?? [])].map((own) => realpath(own).catch(() => own)),
   );
   // A mount leads to a folder of the service by another path: its marker is there.
-  if (owned.some((own) => isWithin(folder, own)) || (await exists(path.join(folder, MARKER))))
-    throw conflict('folder_in_use', `${folder} lies in a folder of the service: name a place of its own.`);
+  if (
+    owned.some((own) => isWithin(folder, own)) ||
+    (await exists(path.join(folder, MARKER))) ||
+    (await isInBackup(folder))
+  )
+    throw conflict(
+      'folder_in_use',
+      `${folder} lies in a folder of the service, or in a base backup: name a place of its own.`,
+    );
   const { living, known } = await withConnection(url, async (client) => ({
     living: await listLivingKeys(client),
     known: new Set(

@@ -78,6 +78,9 @@ export const parseLike =
     return text;
   };
 
+/** A variable of a script that is not set gives an empty word, which would mean the current folder. */
+export const parseFolder = parseLike(/\S/, 'must name a folder');
+
 export function parseEvent(text: string): string {
   if (isReference(text.trim())) return text.trim();
   throw new InvalidArgumentError('must be the ID or the code of an event');

@@ -1,16 +1,31 @@
 import { constants } from 'node:fs';
-import { appendFile, chmod, chown, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  chmod,
+  chown,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import path from 'node:path';
 import { findPrograms, type ProgramFolders } from '#src/database/postgres-programs.ts';
 import { canEnter, canRun, chooseServerUser, type ServerUser } from '#src/embedded-postgres/user.ts';
 import { conflict } from '#src/platform/errors.ts';
+import { exists } from '#src/platform/files.ts';
 import { KeyFolders } from '#src/platform/key-folders.ts';
+import { requireFreePort } from '#src/server/listen.ts';
 import { isReadable, type LivingKey } from '#src/voting-events/check-ballot-keys.ts';
 import {
   type BackupManifest,
   chooseTimeline,
   countSegments,
   dataFolder,
+  isWithin,
   readArchive,
   readManifest,
   requireNewFolder,
@@ -268,26 +283,38 @@ export async function restoreBackup(options: RestoreOptions, folders: ProgramFol
   const backup = path.resolve(options.backup);
   const archiveFolder = path.resolve(options.archive);
   const data = path.resolve(options.to);
+  const target = path.join(await realpath(path.dirname(data)).catch(() => path.dirname(data)), path.basename(data));
+  for (const source of [backup, archiveFolder])
+    if (isWithin(target, await realpath(source).catch(() => source)))
+      throw conflict('folder_in_use', `${data} lies in the backup or in the archive: name a folder elsewhere.`);
   const manifest = await readManifest(backup);
   requireAfterBackup(manifest, options.at);
   const { folder: programs } = findPrograms(folders, NAMES, manifest.serverMajor, false);
   const archive = await readArchive(archiveFolder, manifest.walSegmentBytes);
   const timeline = chooseTimeline(archive, manifest, options.timeline);
   const segments = countSegments(archive, manifest, timeline);
+  // Found out now, and not after hours of copying and replaying.
+  await requireFreePort({ port: options.port, host: '127.0.0.1' }).catch(() => {
+    throw conflict('port_in_use', `port ${options.port} cannot be listened on: name another one with --port.`);
+  });
+  const place = { data, logFile: `${data}.log`, programs };
+  if (await exists(place.logFile))
+    throw conflict(
+      'folder_in_use',
+      `${place.logFile} is there already, and the server's log goes there: move it away.`,
+    );
   await requireNewFolder(data);
   await mkdir(path.dirname(data), { recursive: true });
   const user = chooseServerUser();
   requireReach(user, archiveFolder, path.dirname(data));
   const verify = await runProgram(path.join(programs, 'pg_verifybackup'), [dataFolder(backup)]);
   requireDone(verify, 'backup_damaged', 'the backup is damaged');
-  const place = { data, logFile: `${data}.log`, user, programs };
-  await rm(place.logFile, { force: true });
-  const work = { options, manifest, place, backup, archiveFolder, timeline, segments, json };
+  const work = { options, manifest, place: { ...place, user }, backup, archiveFolder, timeline, segments, json };
   const recovered = await bringToMoment(work).catch(async (fault: unknown) => {
-    await rm(data, { recursive: true, force: true });
+    for (const made of [data, place.logFile]) await rm(made, { recursive: true, force: true });
     throw fault;
   });
-  await startToStay(place);
+  await startToStay(work.place);
   const keys = await compareKeys(options.keys, recovered.livingKeys);
   const value = {
     folder: data,

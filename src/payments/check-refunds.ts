@@ -5,9 +5,9 @@ import { pick } from '#src/platform/pick.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { businessOf } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
-import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
+import { OWED, type PaymentAttempt, type PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { raiseAttention, recordPayment } from './record-payment.ts';
+import { judgeAttention, recordPayment } from './record-payment.ts';
 import {
   alarmForAttention,
   askAgain,
@@ -16,7 +16,6 @@ import {
   listRefunds,
   markRefunded,
   moveRefund,
-  OWED,
   REFUND_EARLIER_MS,
   type Refund,
 } from './refund-payment.ts';
@@ -108,8 +107,11 @@ async function noteParts(
     if (attempt === undefined || attempt.partRefundedMinor === partMinor) return;
     const nowMs = await readNow(tx);
     const partRefundedAt = partMinor === 0 ? null : (attempt.partRefundedAt ?? nowMs);
-    await noteOnAttempt(tx, attempt, { partRefundedMinor: partMinor, partRefundedAt, updatedAt: nowMs });
-    if (partMinor > 0) await raiseAttention(tx, deps, attempt);
+    // A part of another amount than the price may be how a person settled that payment.
+    const settledAt = partMinor === 0 || attempt.endReason === 'amount_mismatch' ? attempt.settledAt : null;
+    const changes = { partRefundedMinor: partMinor, partRefundedAt, settledAt, updatedAt: nowMs };
+    await noteOnAttempt(tx, attempt, changes);
+    await judgeAttention(tx, deps, attempt);
   });
 }
 
@@ -156,7 +158,7 @@ async function markFailed(
   const refundedAt = attempt.providerPaymentId === providerPaymentId ? null : attempt.refundedAt;
   await noteOnAttempt(tx, attempt, { refundedAt, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt, updatedAt: nowMs }, 'refund_failed');
-  await raiseAttention(tx, deps, { ...attempt, refundedAt, updatedAt: nowMs });
+  await judgeAttention(tx, deps, attempt);
   deps.log.error(
     { attempt: attempt.id, alarm: 'refund_failed' },
     'a refund failed after it had succeeded: a person has to pay the payer back',

@@ -11,7 +11,6 @@ BEGIN
   FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.id = p_attempt AND NOT a.rehearsal
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN; END IF;
-  UPDATE payment_attempts SET settled_at = NULL WHERE voting_event_id = p_event AND id = p_attempt AND settled_at IS NOT NULL;
   PERFORM add_job('refund_payment', p_max_attempts => refund_tries(), p_key => refund_job_key(p_attempt, p_payment),
     p_payload => json_build_object('votingEventId', p_event, 'attemptId', p_attempt, 'providerPaymentId', p_payment));
 END $$;

@@ -3,7 +3,7 @@ import { readNow } from '#src/database/database-clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { answerPlace, confirmationCodePlace, type EndReason, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { moveAndRecord } from './record-payment.ts';
+import { judgeAttention, moveAndRecord } from './record-payment.ts';
 import { giveBack } from './refund-payment.ts';
 
 /**
@@ -26,13 +26,14 @@ export async function givePaid(
     return mayPass(fulfilled) ? attempt : cancelAndGiveBack(tx, deps, attempt, endReason(fulfilled));
   }
   const code = fulfilled.confirmationCode;
-  return moveAndRecord(tx, deps, attempt, 'fulfilled', {
+  const moved = await moveAndRecord(tx, deps, attempt, 'fulfilled', {
     answer: deps.secrets.seal(JSON.stringify({ data: fulfilled.data }), answerPlace(attempt.id)),
     confirmationCode: code === undefined ? null : deps.secrets.seal(code, confirmationCodePlace(attempt.id)),
     checkAt: null,
-    // Attention for a long wait ends with the wait; attention for a partial refund stays.
-    attentionAt: attempt.partRefundedMinor > 0 ? attempt.attentionAt : null,
   });
+  // Attention for a long wait ends with the wait.
+  if (moved.attentionAt !== null) await judgeAttention(tx, deps, moved);
+  return moved;
 }
 
 /** The refusal with which fulfilling a paid attempt would fail now; undefined if it would succeed. */
@@ -70,5 +71,6 @@ export async function cancelAndGiveBack(
   const moved = await moveAndRecord(tx, deps, attempt, 'cancelled', { endReason, checkAt: null });
   if (moved.providerPaymentId === null) throw new Error('only a paid attempt is given back');
   await giveBack(tx, moved, moved.providerPaymentId, moved.providerReference ?? '');
+  if (moved.attentionAt !== null) await judgeAttention(tx, deps, moved);
   return moved;
 }

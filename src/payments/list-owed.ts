@@ -1,9 +1,24 @@
-import { and, asc, eq, getTableColumns, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  eq,
+  getTableColumns,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lte,
+  not,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
 import { pick } from '#src/platform/pick.ts';
-import type { PaymentAttempt } from './payment.ts';
+import type { AttemptRef } from './attempt-repository.ts';
+import { OWED, type PaymentAttempt } from './payment.ts';
 import { paymentAttempts, paymentRefunds } from './tables.ts';
 
 /** Money that a merchant holds but owes to a payer, as far as the service knows. */
@@ -22,16 +37,48 @@ const IS_STALE = and(
   lte(paymentAttempts.succeededAt, sql`${nowMs} - ${STALE_MS}::bigint`),
 );
 
+const OF_ATTEMPT = and(
+  eq(paymentAttempts.votingEventId, paymentRefunds.votingEventId),
+  eq(paymentAttempts.id, paymentRefunds.attemptId),
+);
+const hasRefund = (condition: SQL | undefined): SQL =>
+  sql`EXISTS (SELECT 1 FROM ${paymentRefunds} WHERE ${and(OF_ATTEMPT, condition)})`;
+
+/** The first payment is not of the price. Once it goes back, its refund is the case. */
+const IS_MISMATCHED = and(
+  eq(paymentAttempts.endReason, 'amount_mismatch'),
+  isNotNull(paymentAttempts.providerPaymentId),
+  isNull(paymentAttempts.settledAt),
+  not(hasRefund(eq(paymentRefunds.providerPaymentId, paymentAttempts.providerPaymentId))),
+);
+const IS_PARTLY_BACK = and(
+  gt(paymentAttempts.partRefundedMinor, 0),
+  isNull(paymentAttempts.settledAt),
+  isNull(paymentAttempts.refundedAt),
+  isNull(paymentAttempts.reversedAt),
+);
+const IS_UNSETTLED = and(eq(paymentRefunds.status, 'failed'), isNull(paymentRefunds.settledAt));
+const IS_OVERDUE = and(
+  inArray(paymentRefunds.status, [...OWED]),
+  lte(paymentRefunds.createdAt, sql`${nowMs} - ${STALE_MS}::bigint`),
+);
+
+/** Whether any payment of an attempt, first or second, asks for a person (completions 7.4). */
+export async function hasOpenCase(executor: Executor, { votingEventId, id }: AttemptRef): Promise<boolean> {
+  const isOpen = or(IS_STALE, IS_MISMATCHED, IS_PARTLY_BACK, hasRefund(or(IS_UNSETTLED, IS_OVERDUE)));
+  const rows = await executor
+    .select({ id: paymentAttempts.id })
+    .from(paymentAttempts)
+    .where(and(eq(paymentAttempts.votingEventId, votingEventId), eq(paymentAttempts.id, id), isOpen));
+  return rows.length > 0;
+}
+
 /**
  * Payments of a business that a person has to look at, oldest first: refunds that failed, that the provider refuses, that wait for
  * the merchant or that take more than a day; payments that differ from the request; and stale attempts (completions 7.2 and 7.4).
  * Leaves out cases that a person has settled.
  */
 export async function listOwed(executor: Executor, businessId: string) {
-  const ofAttempt = and(
-    eq(paymentAttempts.votingEventId, paymentRefunds.votingEventId),
-    eq(paymentAttempts.id, paymentRefunds.attemptId),
-  );
   const ofRefund = getTableColumns(paymentRefunds);
   const isLate = lte(paymentRefunds.createdAt, sql`${nowMs} - ${DAY_MS}::bigint`);
   const refunds = await executor
@@ -42,11 +89,11 @@ export async function listOwed(executor: Executor, businessId: string) {
       sinceMs: paymentRefunds.createdAt,
     })
     .from(paymentRefunds)
-    .innerJoin(paymentAttempts, ofAttempt)
+    .innerJoin(paymentAttempts, OF_ATTEMPT)
     .where(
       and(
         eq(paymentAttempts.paymentBusinessId, businessId),
-        isNull(paymentAttempts.settledAt),
+        isNull(paymentRefunds.settledAt),
         or(
           inArray(paymentRefunds.status, ['failed', 'refused', 'attention']),
           and(inArray(paymentRefunds.status, ['due', 'pending']), isLate),
@@ -70,7 +117,7 @@ export async function listOwed(executor: Executor, businessId: string) {
     .where(
       and(
         eq(paymentAttempts.paymentBusinessId, businessId),
-        or(and(eq(paymentAttempts.endReason, 'amount_mismatch'), isNotNull(paymentAttempts.attentionAt)), IS_STALE),
+        or(and(isNotNull(paymentAttempts.attentionAt), IS_MISMATCHED), IS_STALE),
       ),
     )
     .orderBy(asc(paymentAttempts.updatedAt))

@@ -5,13 +5,13 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { nameField } from '#src/http/fields.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { type AttemptRef, lockAttempt, noteOnAttempt, requireLocked } from './attempt-repository.ts';
+import { type AttemptRef, noteOnAttempt, requireLocked } from './attempt-repository.ts';
 import { cancelAndGiveBack } from './give-paid.ts';
 import { isStale } from './list-owed.ts';
-import { confirmationCodeOf, type PaymentAttempt } from './payment.ts';
+import { confirmationCodeOf, OWED, type PaymentAttempt, type RefundStatus } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { moveAndRecord, raiseAttention } from './record-payment.ts';
-import { findRefund, giveBack, listRefunds, moveRefund, OWED } from './refund-payment.ts';
+import { judgeAttention, moveAndRecord } from './record-payment.ts';
+import { findRefund, giveBack, listRefunds, moveRefund } from './refund-payment.ts';
 
 export const settleBody = z.strictObject({ note: nameField(500) });
 
@@ -63,6 +63,8 @@ export async function refundPaymentByHand(
   return attempt;
 }
 
+const NOT_BACK: readonly RefundStatus[] = [...OWED, 'failed'];
+
 /** Closes a case that a person has settled: no more refund is requested. @throws ApiError 409 `nothing_to_settle`; `busy` while the provider is asked */
 export async function settleByHand(
   tx: Transaction,
@@ -73,42 +75,35 @@ export async function settleByHand(
 ): Promise<PaymentAttempt> {
   const attempt = await requireLocked(tx, ref);
   const nowMs = await readNow(tx);
-  const owed = (await listRefunds(tx, [attempt])).filter(({ status }) => OWED.includes(status) || status === 'failed');
+  const rows = await listRefunds(tx, [attempt]);
+  const owed = rows.filter(({ status, settledAt }) => settledAt === null && NOT_BACK.includes(status));
   if (owed.some(({ askedUntil }) => askedUntil !== null && askedUntil > nowMs)) throw refuse('busy');
   const isOpenCase = attempt.attentionAt !== null || isStale(attempt, nowMs) || owed.length > 0;
-  if (!isOpenCase || attempt.settledAt !== null) throw refuse('nothing_to_settle');
+  if (!isOpenCase) throw refuse('nothing_to_settle');
   // Ends open refunds: if the provider accepted one later, the payer would be paid twice.
-  for (const row of owed) if (row.status !== 'failed') await moveRefund(tx, row, 'failed', {});
-  await noteOnAttempt(tx, attempt, { settledAt: nowMs, attentionAt: null, updatedAt: nowMs });
+  for (const row of owed) await moveRefund(tx, row, 'failed', { settledAt: nowMs }, NOT_BACK);
+  await noteOnAttempt(tx, attempt, { settledAt: nowMs, updatedAt: nowMs });
   await record(tx, deps, attempt, 'payment.settled', by, { note });
   // Ends a stale attempt only: a younger attempt that waits for its second call is fulfilled even after a partial refund.
   if (isStale(attempt, nowMs))
     await moveAndRecord(tx, deps, attempt, 'cancelled', { endReason: 'refunded', checkAt: null });
+  await judgeAttention(tx, deps, attempt);
   return requireLocked(tx, ref);
 }
 
-/** @param of limits the search to a payment */
-const aged = (of = sql`true`) => sql`
+const AGED = sql`
   SELECT a.voting_event_id AS event, a.id FROM payment_attempts a
-  WHERE a.status = 'succeeded' AND a.succeeded_at <= now_ms() - 72 * 3600000::bigint AND a.attention_at IS NULL AND ${of}
+  WHERE a.status = 'succeeded' AND a.succeeded_at <= now_ms() - 72 * 3600000::bigint AND a.attention_at IS NULL
   UNION
   SELECT a.voting_event_id, a.id FROM payment_refunds r
   JOIN payment_attempts a ON a.voting_event_id = r.voting_event_id AND a.id = r.attempt_id
   WHERE r.status IN ('due', 'pending', 'attention', 'refused') AND r.created_at <= now_ms() - 72 * 3600000::bigint
-    AND a.attention_at IS NULL AND a.settled_at IS NULL AND ${of}
+    AND a.attention_at IS NULL
   LIMIT 1000`;
-
-const isAged = async (tx: Transaction, eventId: string, id: string): Promise<boolean> =>
-  (await tx.execute(aged(sql`a.voting_event_id = ${eventId} AND a.id = ${id}`))).rows.length > 0;
 
 /** Raises attention for payments that are neither fulfilled, refunded nor settled after 72 hours (completions 7.4). */
 export async function raiseAged(deps: PaymentDeps): Promise<void> {
-  const { rows } = await deps.db.execute<{ event: string; id: string }>(aged());
-  for (const { event, id } of rows) {
-    await inTransaction(deps.db, async (tx) => {
-      const attempt = await lockAttempt(tx, { votingEventId: event, id });
-      // A person may have settled it since it was listed.
-      if (attempt !== undefined && (await isAged(tx, event, id))) await raiseAttention(tx, deps, attempt);
-    });
-  }
+  const { rows } = await deps.db.execute<{ event: string; id: string }>(AGED);
+  for (const { event, id } of rows)
+    await inTransaction(deps.db, (tx) => judgeAttention(tx, deps, { votingEventId: event, id }));
 }

@@ -37,6 +37,8 @@ export interface CheckoutTerms {
  * at the provider. `failed`: the service does not ask any more, or refunded money returned to the merchant.
  */
 export type RefundStatus = 'due' | 'pending' | 'attention' | 'refunded' | 'refused' | 'failed';
+/** States of a refund whose money has not reached the payer, and which the job still requests. */
+export const OWED: readonly RefundStatus[] = ['due', 'pending', 'attention', 'refused'];
 
 /** Why an attempt ended without giving what was paid for, or was paid with another amount than requested (completions 7.4). */
 const END_REASONS = [

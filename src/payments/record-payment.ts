@@ -2,7 +2,8 @@ import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { pick } from '#src/platform/pick.ts';
 import { type EventType, recordEvent } from '#src/webhooks/record-event.ts';
-import { moveAttempt, type NewAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { type AttemptRef, lockAttempt, moveAttempt, type NewAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { hasOpenCase } from './list-owed.ts';
 import { type AttemptStatus, type PaymentAttempt, viewAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
@@ -43,13 +44,19 @@ export async function moveAndRecord(
   return moved;
 }
 
-/** Publishes once that a person has to look at an attempt's money; reopens a settled case. Call with it locked. */
-export async function raiseAttention(
+/**
+ * Decides whether a person has to look at an attempt's money, by all of its cases, and publishes when the first one opens
+ * (completions 7.4). Call it after each change that may open or end a case.
+ */
+export async function judgeAttention(
   tx: Transaction,
   deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,
-  attempt: PaymentAttempt,
+  ref: AttemptRef,
 ): Promise<void> {
-  if (attempt.attentionAt !== null) return;
-  await noteOnAttempt(tx, attempt, { attentionAt: await readNow(tx), settledAt: null });
-  await recordPayment(tx, deps, attempt, 'needs_attention');
+  const attempt = await lockAttempt(tx, ref);
+  if (attempt === undefined) return;
+  const isOpen = await hasOpenCase(tx, ref);
+  if (isOpen === (attempt.attentionAt !== null)) return;
+  await noteOnAttempt(tx, ref, { attentionAt: isOpen ? await readNow(tx) : null });
+  if (isOpen) await recordPayment(tx, deps, attempt, 'needs_attention');
 }

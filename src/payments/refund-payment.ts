@@ -11,9 +11,9 @@ import { pick } from '#src/platform/pick.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { businessOf } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
-import { confirmationCodeOf, type PaymentAttempt } from './payment.ts';
+import { confirmationCodeOf, OWED, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { raiseAttention, recordPayment } from './record-payment.ts';
+import { judgeAttention, recordPayment } from './record-payment.ts';
 import { paymentRefunds } from './tables.ts';
 
 export type Refund = typeof paymentRefunds.$inferSelect;
@@ -51,9 +51,6 @@ export async function listRefunds(executor: Executor, attempts: readonly Attempt
     .orderBy(asc(paymentRefunds.createdAt));
 }
 
-/** States of a refund whose money has not reached the payer, and which the job still requests. */
-export const OWED: readonly Refund['status'][] = ['due', 'pending', 'attention', 'refused'];
-
 const LOST_AT_ONCE = 500;
 
 /** Owed refunds whose job, found by its key, used all its tries or is gone; oldest first. */
@@ -78,7 +75,13 @@ export async function moveRefund(
   executor: Executor,
   ref: RefundRef,
   status: Refund['status'],
-  { refundId = null, amountMinor = null }: { readonly refundId?: string | null; readonly amountMinor?: number | null },
+  {
+    refundId = null,
+    amountMinor = null,
+    settledAt = null,
+  }: Partial<Pick<Refund, 'refundId' | 'settledAt'>> & {
+    readonly amountMinor?: number | null;
+  },
   from: readonly Refund['status'][] = OWED,
 ): Promise<Refund | undefined> {
   const [row] = await executor
@@ -86,6 +89,7 @@ export async function moveRefund(
     .set({
       status,
       askedUntil: null,
+      settledAt,
       updatedAt: sql`${nowMs}`,
       ...(refundId === null ? {} : { refundId }),
       // The refund may be more than the price (fees that the payer bore) or less (the rest after partial refunds): keep the maximum.
@@ -143,10 +147,12 @@ export async function markRefunded(
   nowMs: number,
 ): Promise<void> {
   // The refund of a duplicate payment neither affects what the first payment bought nor gives that payment back.
-  if (attempt.refundedAt !== null || attempt.providerPaymentId !== providerPaymentId) return;
-  await noteOnAttempt(tx, attempt, { refundedAt: nowMs, attentionAt: null, updatedAt: nowMs });
-  await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs, updatedAt: nowMs }, 'refunded');
-  if (attempt.status === 'fulfilled' && attempt.reversedAt === null) await takeBack(tx, deps, attempt, 'organizer');
+  if (attempt.refundedAt === null && attempt.providerPaymentId === providerPaymentId) {
+    await noteOnAttempt(tx, attempt, { refundedAt: nowMs, updatedAt: nowMs });
+    await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs, updatedAt: nowMs }, 'refunded');
+    if (attempt.status === 'fulfilled' && attempt.reversedAt === null) await takeBack(tx, deps, attempt, 'organizer');
+  }
+  await judgeAttention(tx, deps, attempt);
 }
 
 /** Takes back what a refunded or reversed payment bought, as far as possible. */
@@ -198,7 +204,7 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
     if (result.kind === 'refunded') return markRefunded(tx, deps, attempt, ref.providerPaymentId, nowMs);
     if (givenUp) {
       await recordPayment(tx, deps, attempt, 'refund_failed');
-      await raiseAttention(tx, deps, attempt);
+      await judgeAttention(tx, deps, attempt);
     } else await askAgain(tx, ref, nowMs + pauseAfter(result.kind, ageMs));
     raiseAlarm(deps, ref, result, { givenUp, isNew: result.kind !== refund.status, ageMs });
   });

@@ -11,7 +11,7 @@ import { type AttemptRef, isOpen, type NewAttempt, noteOnAttempt, requireLocked 
 import { businessOf } from './business-repository.ts';
 import type { AttemptStatus, EndReason, PaymentAttempt, RefundStatus } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { moveAndRecord, raiseAttention, recordPayment } from './record-payment.ts';
+import { judgeAttention, moveAndRecord, recordPayment } from './record-payment.ts';
 import { findRefund, giveBack, insertRefund, markRefunded, moveRefund, takeBack } from './refund-payment.ts';
 
 /** Life of an attempt whose money is on its way: delayed methods take days, longer than the page lives. */
@@ -171,10 +171,10 @@ async function alarm(
   const row = { status: 'failed', amountMinor: amountMinor ?? 0, currency } as const;
   if (!isFirst && !(await noteBeside(tx, attempt, payment, row))) return;
   deps.log.error({ attempt: attempt.id, mismatch, alarm: 'payment_mismatch' }, 'a payment is not what was asked for');
-  const known = isFirst ? { providerPaymentId, providerReference: reference, paidMinor } : {};
+  const known = isFirst ? { providerPaymentId, providerReference: reference, paidMinor, settledAt: null } : {};
   if (isOpen(attempt.status)) await end(tx, deps, attempt, 'failed', 'amount_mismatch', known);
   else if (isFirst) await noteOnAttempt(tx, attempt, { ...known, endReason: 'amount_mismatch' });
-  await raiseAttention(tx, deps, await requireLocked(tx, attempt));
+  await judgeAttention(tx, deps, attempt);
 }
 
 /** The money went back: by the service's own refund, or by a refund of the merchant or a dispute at the provider. */
@@ -199,8 +199,9 @@ async function applyReversed(
   if (attempt.status === 'fulfilled' && attempt.providerPaymentId === providerPaymentId) {
     if (attempt.reversedAt !== null) return;
     await takeBack(tx, deps, attempt, 'provider');
-    await noteOnAttempt(tx, attempt, { reversedAt: nowMs, attentionAt: null, updatedAt: nowMs });
+    await noteOnAttempt(tx, attempt, { reversedAt: nowMs, updatedAt: nowMs });
     await recordPayment(tx, deps, { ...attempt, reversedAt: nowMs, updatedAt: nowMs }, 'reversed');
+    await judgeAttention(tx, deps, attempt);
     return;
   }
   // The service did not know the payment, or that it went back. Stored, so that a failure of the refund is noticed later.

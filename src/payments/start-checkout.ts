@@ -38,12 +38,12 @@ import { settlePayment } from './settle-payment.ts';
 /** What a payer pays for. The caller has validated the order, so that no payer pays for something that would be refused. */
 interface CheckoutOrder extends Pick<PaymentAttempt, 'purpose' | 'amountMinor' | 'currency' | 'terms'> {
   /** As it was when the order was judged. */
-  readonly event: Pick<VotingEvent, 'id' | 'accountId' | 'paymentBusinessId' | 'rehearsalSince' | 'definitionVersion'>;
+  readonly event: Pick<VotingEvent, 'id' | 'accountId' | 'paymentBusinessId' | 'rehearsalSince'>;
   /** The data that the second call needs; clients send it only in the first call. */
   readonly request: Readonly<Record<string, unknown>>;
   /** The visitor of a poll, whose checkouts are limited; otherwise null. */
   readonly visitorId: string | null;
-  /** Whether an event that has changed since still sells this at this price. */
+  /** Whether the event still sells this at this price. @throws ApiError 403 `event_closed` if it has ended since */
   readonly isOffered: (tx: Transaction, event: VotingEvent) => Promise<boolean>;
   /** Reserves the credits that the attempt's ballot costs until it is cast or the attempt ends. @throws ApiError 422 if too few */
   readonly hold?: (tx: Transaction, attemptId: string) => Promise<void>;
@@ -148,12 +148,12 @@ async function createAttempt(
   const attempt = await inTransaction(deps.db, async (tx) => {
     const held = await holdWorld(tx, event);
     const inserted = await insertAttempt(tx, row);
-    // A change since the order was judged may have made it one that is refused. From this attempt on, no such change is possible.
-    if (inserted !== undefined && held.definitionVersion !== event.definitionVersion) {
+    // A change or the end since the order was judged may have made it one that is refused. From this attempt on, no such change is possible.
+    if (inserted !== undefined) {
       await deps.fulfilments[order.purpose].check(tx, inserted);
       if (!(await order.isOffered(tx, held))) throw worldChanged();
+      await order.hold?.(tx, inserted.id);
     }
-    if (inserted !== undefined) await order.hold?.(tx, inserted.id);
     return inserted;
   });
   // Another process has taken over the claim of this request and made the attempt: that process answers.

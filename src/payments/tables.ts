@@ -91,7 +91,7 @@ export const paymentAttempts = pgTable(
     paidMinor: bigint('paid_minor', { mode: 'number' }),
     /** Since when a person has to look at the payment; otherwise null. */
     attentionAt: timeMs('attention_at'),
-    /** When a person said that the case is settled. */
+    /** When a person settled what the first payment itself raised: another amount, or a partial refund. Refunds have their own. */
     settledAt: timeMs('settled_at'),
     refundedAt: timeMs('refunded_at'),
     reversedAt: timeMs('reversed_at'),
@@ -132,6 +132,8 @@ export const paymentRefunds = pgTable(
     refundId: text('refund_id'),
     /** The provider is being asked until then: no person may settle the payment by hand meanwhile. */
     askedUntil: timeMs('asked_until'),
+    /** When a person said that the money of a failed refund is settled. */
+    settledAt: timeMs('settled_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
   },

@@ -45,15 +45,17 @@ export function createLog(
     : undefined,
 ): Log {
   const listeners = new Set<AlarmListener>();
+  const { [level]: shownFrom = Number.POSITIVE_INFINITY, error = 0 } = pino.levels.values;
   const options: LoggerOptions = {
-    level,
+    // A level that is off calls no hook, and alarms are counted whatever is written.
+    level: shownFrom > error ? 'error' : level,
     base: null,
     timestamp: () => `,"time":${Date.now()}`,
     hooks: {
-      logMethod(line, method) {
+      logMethod(line, method, severity) {
         const name = typeof line[0] === 'object' && line[0] !== null ? textOf(line[0], 'alarm') : undefined;
         if (name !== undefined) for (const listener of listeners) listener(name);
-        method.apply(this, line);
+        if (severity >= shownFrom) method.apply(this, line);
       },
     },
   };

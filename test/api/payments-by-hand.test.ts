@@ -123,6 +123,9 @@ describe.each(PROVIDERS)('through %s an organizer gives back', (provider) => {
     const back = await event.until(attempt, ({ refundedAt }) => refundedAt !== null);
     expect(back).toMatchObject({ status: 'failed', attention: false, refund: { status: 'refunded' } });
     expect(await owed(event)).toEqual([]);
+    await sandbox.moveRefund(referenceOf(event, attempt), 'failed');
+    await event.until(attempt, ({ attention }) => attention);
+    expect(await owed(event)).toEqual([attempt]);
   });
 
   test('a refund that takes more than 72 hours asks for attention, once', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { listOwed } from '#src/payments/list-owed.ts';
+import { raiseAged } from '#src/payments/manage-payment.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { demand, valuesOf } from '#test/harness/answers.ts';
@@ -312,37 +313,39 @@ test('all that was paid in an event that is deleted goes back, also what a perso
     );
     await client.query('SELECT give_event_back($1, $2)', [event.id, next[0]?.after]);
     const { rows } = await client.query(
-      `SELECT count(*)::int AS paid, count(settled_at)::int AS settled,
-         (SELECT count(*)::int FROM payment_refunds r WHERE r.voting_event_id = $1 AND r.status = 'due') AS owed
+      `SELECT count(*)::int AS paid, (SELECT count(*)::int FROM payment_refunds r
+         WHERE r.voting_event_id = $1 AND r.status = 'due' AND r.settled_at IS NULL) AS owed
        FROM payment_attempts WHERE voting_event_id = $1`,
       [event.id],
     );
-    expect(rows).toEqual([{ paid: 601, settled: 0, owed: 601 }]);
+    expect(rows).toEqual([{ paid: 601, owed: 601 }]);
   } finally {
     await client.query('ROLLBACK');
     client.release();
   }
 });
 
+/** A first call whose first page was made without an answer, so that its retry made another. */
+async function beginTwice() {
+  const event = await poll('provider_b');
+  const body = { visitorId: visitor(), votes: votesFor(event), email: 'payer@mail.example' };
+  const first = () => event.account.page(event, 'ballot/cast', body, { 'Idempotency-Key': body.visitorId });
+  sandbox.faults.resetAfterTimes = 1;
+  expect((await first()).status).toBe(500);
+  const { paymentAttemptId: attempt, provider_b } = demand(await first(), 402);
+  const reference = (page: number) => `${String(attempt).replace('_', '-')}.${page}`;
+  const { pageId } = sandbox.pages().find((page) => page.reference === reference(1)) ?? {};
+  const pay = async (page: number, paidAmount: number | null = null) => {
+    sandbox.faults.paidAmount = paidAmount;
+    const url: string = provider_b.checkoutUrl;
+    await decide(page === 1 ? url.replace(/[^/]+$/, String(pageId)) : url, 'pay');
+    sandbox.faults.paidAmount = null;
+  };
+  return { event, attempt: String(attempt), reference, pay };
+}
+type Twice = Awaited<ReturnType<typeof beginTwice>>;
+
 describe('an attempt of which two pages are paid', () => {
-  /** A first call whose first page was made without an answer, so that its retry made another. */
-  async function beginTwice() {
-    const event = await poll('provider_b');
-    const body = { visitorId: visitor(), votes: votesFor(event), email: 'payer@mail.example' };
-    const first = () => event.account.page(event, 'ballot/cast', body, { 'Idempotency-Key': body.visitorId });
-    sandbox.faults.resetAfterTimes = 1;
-    expect((await first()).status).toBe(500);
-    const { paymentAttemptId: attempt, provider_b } = demand(await first(), 402);
-    const reference = (page: number) => `${String(attempt).replace('_', '-')}.${page}`;
-    const { pageId } = sandbox.pages().find((page) => page.reference === reference(1)) ?? {};
-    const pay = async (page: number, paidAmount: number | null = null) => {
-      sandbox.faults.paidAmount = paidAmount;
-      const url: string = provider_b.checkoutUrl;
-      await decide(page === 1 ? url.replace(/[^/]+$/, String(pageId)) : url, 'pay');
-      sandbox.faults.paidAmount = null;
-    };
-    return { event, attempt: String(attempt), reference, pay };
-  }
   const refundsAre = (attempt: string, ...statuses: string[]) =>
     untilTrue(async () => {
       const rows = await refundsOf(service, attempt);
@@ -390,18 +393,93 @@ describe('an attempt of which two pages are paid', () => {
     demand(await event.cast(attempt), 201);
   });
 
-  test('is settled once for another amount that came second, which the list of what is owed names', async () => {
-    const { event, attempt, reference, pay } = await beginTwice();
+  /** The first payment buys a vote. The second one is of another amount: a person has to pay it back. */
+  async function payOtherSecond() {
+    const twice = await beginTwice();
+    const { event, attempt, pay } = twice;
     await pay(2);
     await event.succeeded(attempt);
-    await event.castCode(attempt);
     await pay(1, 100);
     await event.until(attempt, ({ attention }) => attention);
     await untilPaymentsRest(service);
+    demand(await event.cast(attempt), 201);
+    return twice;
+  }
+  const sweep = async () => {
+    await sweepPayments(paymentDeps(service.deps));
+    await untilPaymentsRest(service);
+  };
+  const listsOf = async (event: PaidEvent) => [
+    valuesOf(await event.show('/payments?attention=true'), 'id'),
+    valuesOf(await listOwed(service.deps.db, event.businessId), 'reference'),
+  ];
+  const giveFirstBack = async (event: PaidEvent, attempt: string) => {
+    demand(await event.account.of(event).post(`/payments/${attempt}/refund`), 202);
+    await event.refunded(attempt);
+    await untilPaymentsRest(service);
+  };
+
+  test.each([
+    ['is back', ({ event, attempt }: Twice) => giveFirstBack(event, attempt)],
+    [
+      'went back at the provider',
+      async ({ event, attempt, reference }: Twice) => {
+        await sandbox.reverse(reference(2), 'refund');
+        await event.reversed(attempt);
+      },
+    ],
+  ])(
+    'asks for attention for another amount until it is back, also once the vote is cast and its price %s',
+    async (_, end) => {
+      const twice = await payOtherSecond();
+      const { event, attempt, reference } = twice;
+      const asks = [[attempt], [reference(1)]];
+      expect(await listsOf(event)).toEqual(asks);
+      await end(twice);
+      expect(await listsOf(event)).toEqual(asks);
+      await sandbox.reverse(reference(1), 'refund');
+      await sweep();
+      expect(await listsOf(event)).toEqual([[], []]);
+    },
+  );
+
+  test('asks for attention for the failed refund of the second one, also once the vote is cast', async () => {
+    const { event, attempt, reference, pay } = await beginTwice();
+    await pay(2);
+    await event.succeeded(attempt);
+    await pay(1);
+    await refundsAre(attempt, 'refunded');
+    await untilPaymentsRest(service);
+    await sandbox.moveRefund(reference(1), 'failed');
+    await event.until(attempt, ({ attention }) => attention);
+    demand(await event.cast(attempt), 201);
+    expect(await listsOf(event)).toEqual([[attempt], [reference(1)]]);
+  });
+
+  test('asks for attention for a slow refund of the second one only until it is back', async () => {
+    const { event, attempt, reference, pay } = await beginTwice();
+    sandbox.faults.newRefunds = 'pending';
+    await pay(2);
+    await event.succeeded(attempt);
+    await pay(1);
+    await refundsAre(attempt, 'pending');
+    await untilPaymentsRest(service);
+    await ageRefund(service, attempt, 4);
+    await raiseAged(paymentDeps(service.deps));
+    expect(await listsOf(event)).toEqual([[attempt], [reference(1)]]);
+    await sandbox.moveRefund(reference(1), 'succeeded');
+    await refundsAre(attempt, 'refunded');
+    expect(await listsOf(event)).toEqual([[], []]);
+  });
+
+  test('is settled once for another amount that came second, also where the first payment goes back later', async () => {
+    const { event, attempt, reference } = await payOtherSecond();
     const owed = await listOwed(service.deps.db, event.businessId);
     expect(owed).toEqual([expect.objectContaining({ reference: reference(1), amountMinor: 100, refund: 'failed' })]);
     demand(await event.account.of(event).post(`/payments/${attempt}/settle`, { note: 'Paid back in cash' }), 200);
-    await sweepPayments(paymentDeps(service.deps));
-    expect((await event.payment(attempt)).attention).toBe(false);
+    await sweep();
+    expect(await listsOf(event)).toEqual([[], []]);
+    await giveFirstBack(event, attempt);
+    expect(await listsOf(event)).toEqual([[], []]);
   });
 });

@@ -263,8 +263,27 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
     expect(gap).toMatchObject({ code: 1, stdout: expect.stringContaining(`lacks ${path.basename(next)}`) });
     renameSync(`${next}.away`, next);
     expect(existsSync(data)).toBe(false);
-    const inUse = await restoreWith('--to', archive);
-    expect(inUse).toMatchObject({ code: 1, stdout: expect.stringContaining('not empty') });
+    expect(existsSync(`${data}.log`)).toBe(false);
+  });
+
+  test('write neither into backup nor archive, nor over a file beside the new folder, and need a port that is free', async () => {
+    const backup = path.join(folder, 'backups/2026-11-20');
+    for (const source of [archive, path.join(archive, 'restored'), path.join(backup, 'data/restored')]) {
+      const inside = await restoreWith('--to', source);
+      expect(inside).toMatchObject({
+        code: 1,
+        stdout: expect.stringContaining('lies in the backup or in the archive'),
+      });
+    }
+    const data = path.join(folder, 'mine');
+    writeFileSync(`${data}.log`, 'mine');
+    const beside = await restoreWith('--to', data);
+    expect(beside).toMatchObject({ code: 1, stdout: expect.stringContaining('mine.log is there already') });
+    expect(readFileSync(`${data}.log`, 'utf8')).toBe('mine');
+    const { port } = new URL(server.url);
+    const taken = await restoreWith('--to', path.join(folder, 'new'), '--port', port);
+    expect(taken).toMatchObject({ code: 1, stdout: expect.stringContaining(`port ${port} cannot be listened on`) });
+    expect([existsSync(data), existsSync(path.join(folder, 'new'))]).toEqual([false, false]);
   });
 
   test('ask which timeline is production’s where the archive holds several, and follow the one that is named', async () => {

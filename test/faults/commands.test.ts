@@ -1,15 +1,26 @@
+import { chmodSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { enqueue } from '#src/jobs/queue.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { demand, finishEvent, sealBallots, votesFor } from '#test/harness/elections.ts';
+import { createFakeClock, hasFaketime } from '#test/harness/faketime.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { useAccount } from '#test/harness/test-service.ts';
+import { useFolder } from '#test/harness/use.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const { service, account } = await useAccount({ worker: false });
 
 const run = (...words: string[]): Promise<CommandEnd> => runCommand(service, words);
+const folder = useFolder('voting-commands-');
+chmodSync(folder, 0o755);
+async function makeKey(more: readonly string[] = [], environment = {}): Promise<{ id: string; key: string }> {
+  const words = ['keys', 'create', '--account', account.id, '--name', 'k', '--scopes', 'read', '--json', ...more];
+  return JSON.parse((await runCommand(service, words, environment)).stdout);
+}
+const statusOf = async ({ key }: { key: string }) => (await service.call('GET', '/me', undefined, { key })).status;
 const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
 
 async function pollWithVotes(count: number) {
@@ -54,6 +65,22 @@ describe('the operator’s commands', () => {
     for (const end of [missing, wrong])
       expect(end).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--help') });
     expect(wrong.stderr).toContain('must be one of free, pro, enterprise');
+  });
+
+  test('revoke the key that is named, and refuse two keys, or none', async () => {
+    const [one, two] = [await makeKey(), await makeKey()];
+    const ends = await Promise.all([run('keys', 'revoke', one.id, '--key', two.id), run('keys', 'revoke')]);
+    for (const end of ends) expect(end).toMatchObject({ code: 2, stderr: expect.stringContaining('name one key') });
+    expect((await run('keys', 'revoke', one.id)).code).toBe(0);
+    expect([await statusOf(one), await statusOf(two)]).toEqual([401, 200]);
+  });
+
+  test.skipIf(!hasFaketime)('count days by the database’s clock, whatever the machine’s shows', async () => {
+    const { environment, step } = createFakeClock(path.join(folder, 'clock'));
+    step('-2d');
+    const made = await makeKey(['--expires-in-days', '1'], environment);
+    const [row] = await service.query('SELECT expires_at - now_ms() AS left FROM api_keys WHERE id = $1', [made.id]);
+    expect([await statusOf(made), Math.round(Number(row.left) / 86_400_000)]).toEqual([200, 1]);
   });
 
   test('say what was wrong in one line, without a stack, a password or a key', async () => {

@@ -63,13 +63,22 @@ describe('the keys of open elections', () => {
   });
 
   test('never come together with a backup of the database', async () => {
-    for (const wrong of [['backup'], ['backup', '--to', path.join(root, 'a'), '--keys', path.join(root, 'b')]])
+    for (const wrong of [
+      ['backup'],
+      ['backup', '--to', path.join(root, 'a'), '--keys', path.join(root, 'b')],
+      ['backup', '--keys', ''],
+      ['backup', '--to', ''],
+    ])
       expect(await runCommand(service, words(...wrong))).toMatchObject({ code: 2 });
     const [linked, mounted] = [path.join(root, 'linked'), path.join(root, 'mounted')];
     symlinkSync(service.deps.config.dataDir, linked);
     mkdirSync(mounted);
     writeFileSync(path.join(mounted, MARKER), 'of a service');
-    for (const inside of [service.deps.config.dataDir, path.join(own(), 'within'), linked, mounted]) {
+    const base = path.join(root, 'base');
+    mkdirSync(path.join(base, 'data'), { recursive: true });
+    writeFileSync(path.join(base, 'backup.json'), '{}');
+    const beside = [base, path.join(base, 'keys'), path.join(base, 'data')];
+    for (const inside of [service.deps.config.dataDir, path.join(own(), 'within'), linked, mounted, ...beside]) {
       const refused = await runCommand(service, words('backup', '--keys', inside));
       expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('a place of its own') });
     }

@@ -83,7 +83,7 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'payments/attempt-repository.ts listDueAttempts': BY_THE_CLOCK,
   'payments/business-repository.ts isBusinessLinked': DIRECTORY,
   'payments/business-repository.ts listUnopenedEvents': DIRECTORY,
-  'payments/manage-payment.ts aged': BY_THE_CLOCK,
+  'payments/manage-payment.ts AGED': BY_THE_CLOCK,
   'read-figures.ts readFigures': OPERATOR,
   'results/read-stats.ts foldAllRollFigures': BY_THE_CLOCK,
   'results/repository.ts hasOnlyCommonWeights': PART,

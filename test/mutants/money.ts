@@ -83,7 +83,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
     [
       ['merchantPaysPartBack', 'partBackAndNeverConfirms'],
       'parts that went back are not seen',
-      'await noteOnAttempt(tx, attempt, { partRefundedMinor: partMinor, partRefundedAt, updatedAt: nowMs });',
+      '    await noteOnAttempt(tx, attempt, changes);\n',
       '',
     ],
     [
@@ -94,12 +94,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
     ],
   ],
   'list-owed.ts': [
-    [
-      ['isSettledByHand'],
-      'what a person settled stays on the list',
-      '        isNull(paymentAttempts.settledAt),\n',
-      '',
-    ],
+    [['isSettledByHand'], 'what a person settled stays on the list', '        isNull(paymentRefunds.settledAt),\n', ''],
     [
       ['refundNeedsMerchant'],
       'what waits for the merchant is on no list',
@@ -139,7 +134,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
     [
       ['isSettledByHand'],
       'a settled case is open',
-      'await noteOnAttempt(tx, attempt, { settledAt: nowMs, attentionAt: null, updatedAt: nowMs });',
+      "for (const row of owed) await moveRefund(tx, row, 'failed', { settledAt: nowMs }, NOT_BACK);",
       '',
     ],
   ],

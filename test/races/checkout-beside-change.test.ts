@@ -1,5 +1,8 @@
+import { sql } from 'drizzle-orm';
 import { expect, test, vi } from 'vitest';
+import { refusalOf } from '#test/harness/answers.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
+import { setEvent } from '#test/harness/genuine-rows.ts';
 import { holdStatement } from '#test/harness/intercept-statements.ts';
 import { createPaidEvent, PRICE, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import type { TestAnswer } from '#test/harness/test-service.ts';
@@ -45,13 +48,13 @@ test.each(CHANGES)(
   },
 );
 
-/** Sends a request, and changes its event while the request waits at a statement. @returns the answer to the request */
-async function besideChange(event: Paid, held: RegExp, change: object, send: () => Promise<TestAnswer>) {
+/** Sends a request, and runs a change of its event while the request waits at a statement. @returns the answer to the request */
+async function beside(held: RegExp, change: () => Promise<unknown>, send: () => Promise<TestAnswer>) {
   const statement = holdStatement(held);
   try {
     const sent = send();
     await statement.reached;
-    await event.change(change);
+    await change();
     statement.free();
     return await sent;
   } finally {
@@ -64,11 +67,26 @@ async function besideChange(event: Paid, held: RegExp, change: object, send: () 
 test('no payer is sent to a page for a vote in an event that was closed before the payment was begun', async () => {
   const event = await poll('provider_a');
   const body = { visitorId: visitor(), votes: votesFor(event), returnUrl: RETURN_URL };
-  const closing = { status: 'closed' };
-  const first = await besideChange(event, /payment_businesses/, closing, () => event.page('ballot/cast', body));
-  expect([first.status, await event.show('/payments')]).toEqual([500, []]);
-  expect((await event.page('ballot/cast', body)).body.error.details.reason).toBe('event_closed');
+  const close = () => event.change({ status: 'closed' });
+  const first = await beside(/payment_businesses/, close, () => event.page('ballot/cast', body));
+  expect([refusalOf(first), await event.show('/payments')]).toEqual([[403, 'event_closed'], []]);
 });
+
+// The end that a schedule brings leaves the definition at its version.
+test.each(['ballot/cast', 'register/candidate'])(
+  'no payer of %s is sent to a page after the scheduled end',
+  async (path) => {
+    const payments = { payToVote: PRICE.provider_a, payToRegisterCandidate: PRICE.provider_a };
+    const event = await poll('provider_a', { payments, candidate: { selfRegistration: true } });
+    const vote = { visitorId: visitor(), votes: votesFor(event), returnUrl: RETURN_URL };
+    const positionIds = [event.positions[0]?.id];
+    const registration = { name: 'Cleo', positionIds, email: 'c@mail.example', returnUrl: RETURN_URL };
+    const body = path === 'ballot/cast' ? vote : registration;
+    const end = () => setEvent(service, event.id, sql`ends_at = now_ms() - 1`);
+    const first = await beside(/payment_businesses/, end, () => event.page(path, body));
+    expect([refusalOf(first), await event.show('/payments')]).toEqual([[403, 'event_closed'], []]);
+  },
+);
 
 test('no candidate is registered for nothing once registration has a price', async () => {
   const event = await poll('provider_a', { payments: {}, candidate: { selfRegistration: true } });
@@ -76,7 +94,8 @@ test('no candidate is registered for nothing once registration has a price', asy
   const price = { payments: { payToRegisterCandidate: PRICE.provider_a } };
   const { returnUrl: _, ...free } = body;
   const register = () => event.page('register/candidate', free);
-  expect((await besideChange(event, /voting_events.*for update/is, price, register)).status).toBe(500);
+  const change = () => event.change(price);
+  expect((await beside(/voting_events.*for update/is, change, register)).status).toBe(500);
   expect(await event.show('/candidates')).toHaveLength(2);
   expect((await event.page('register/candidate', body)).status).toBe(402);
 });

@@ -1,9 +1,18 @@
 import { createHmac } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { ConfigError, readConfig } from '#src/config.ts';
 import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
 import { HmacKey } from '#src/platform/secrets.ts';
@@ -78,10 +87,14 @@ test('keys stand below DATA_DIR with the embedded database, and where they are t
   expect(readConfig({ ...own, BALLOT_KEYS_DIR: '/keys', BALLOT_KEYS_COPIES: '/a, /b' })).toMatchObject({
     ...{ ballotKeysDir: '/keys', ballotKeysCopies: ['/a', '/b'] },
   });
+  const link = `${root}-link`;
+  symlinkSync(root, link);
+  onTestFinished(() => rmSync(link));
   for (const wrong of [
     { BALLOT_KEYS_COPIES: '/a' },
     { BALLOT_KEYS_DIR: '/keys', BALLOT_KEYS_COPIES: '/a,,/b' },
     { BALLOT_KEYS_DIR: '/keys', BALLOT_KEYS_COPIES: '/keys' },
+    { BALLOT_KEYS_DIR: root, BALLOT_KEYS_COPIES: link },
   ])
     expect(() => readConfig({ ...own, ...wrong })).toThrow(ConfigError);
 });
