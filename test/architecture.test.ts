@@ -57,7 +57,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2068,
   'payment-providers': 2014,
-  database: 2325,
+  database: 2331,
   'embedded-postgres': 849,
   http: 4302,
   server: 1017,
@@ -72,7 +72,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 4067,
   credits: 710,
   ballots: 3155,
-  'ballot-log': 4700,
+  'ballot-log': 4726,
   'service-log': 699,
   tally: 2554,
   results: 6349,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4315,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_262;
+const LINES_OF_ALL = 68_294;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -30,6 +30,12 @@ const BEAT = `
 /** Deletes rows of killed processes after an hour. A process counts as dead after two seconds without a beat. */
 const FORGET = 'DELETE FROM service_processes WHERE seen_at < now_ms() - 3600000';
 
+/** How many processes of the service run on a database. One that was killed counts for another two seconds. */
+export async function countLivingProcesses(client: pg.ClientBase): Promise<number> {
+  const { rows } = await client.query('SELECT 1 FROM service_processes WHERE is_process_alive(id)');
+  return rows.length;
+}
+
 class Silence extends Error {
   override readonly name = 'DatabaseSilent';
 }

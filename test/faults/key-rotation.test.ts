@@ -31,7 +31,7 @@ import {
   type TestService,
   useService,
 } from '#test/harness/test-service.ts';
-import { use } from '#test/harness/use.ts';
+import { use, useDatabase } from '#test/harness/use.ts';
 
 const OLD = randomBytes(32).toString('base64');
 const NEW = randomBytes(32).toString('base64');
@@ -303,23 +303,54 @@ describe('a rotation in two steps, while votes go on', () => {
   });
 });
 
-test('a log key that is adopted signs the heads of the earlier one again, and logs go on from them', async () => {
-  const own = await use(startTestService({ worker: false, secretKey: OLD }));
-  const organizer = await own.account();
-  const event = await createTestEvent(own, organizer, { type: 'poll' });
-  await organizer.votePoll(event, votesFor(event));
-  await sealBallots(own, event.id);
-  await withConnection(own.databaseUrl, (client) => storeIdentity(own.deps.config, client));
+describe('a log key that is adopted', () => {
   const next = randomBytes(32);
-  const verifierKey = await adoptLogKey({ ...own.deps.config, logSigningKey: next }, own.databaseUrl);
-  const head = await findHead(own.deps.db, event.id);
-  expect(openCheckpoint(head?.note ?? '', parseVerifierKey(verifierKey)).confirmed).toBe(1);
-  const environment = { LOG_SIGNING_KEY: next.toString('base64') };
-  const { databaseUrl } = own;
-  const adopted = await use(startTestService({ worker: false, secretKey: OLD, databaseUrl, environment }));
-  await tendLog(sealDeps(adopted.deps), event.id, 1);
-  // The earlier key signs on from it no more.
-  await expect(tendLog(sealDeps(own.deps), event.id, 1)).rejects.toMatchObject({
-    reason: 'the head is not as it was signed',
+
+  /** A service under the key that its logs were begun with, or under the one that is adopted. */
+  const serve = (databaseUrl: string, key?: Buffer) => {
+    const environment = key === undefined ? {} : { LOG_SIGNING_KEY: key.toString('base64') };
+    return startTestService({ worker: false, secretKey: OLD, databaseUrl, environment });
+  };
+
+  test('is refused while a process of the service runs, which would sign on with the earlier key', async () => {
+    await using own = await startTestService({ worker: false, secretKey: OLD });
+    const config = { ...own.deps.config, logSigningKey: next };
+    await expect(adoptLogKey(config, own.databaseUrl)).rejects.toMatchObject({
+      details: { reason: 'service_running' },
+    });
+    const organizer = await own.account();
+    const event = await organizer.event();
+    await organizer.votePoll(event, votesFor(event));
+    await sealBallots(own, event.id);
+    expect(await organizer.of(event).show('')).toMatchObject({ disputed: false });
+  });
+
+  test('signs the heads of earlier keys again, also of a log that began under one since, and logs go on from them', async () => {
+    const database = await useDatabase();
+    const begin = async (on: TestService) => {
+      const organizer = await on.account();
+      const event = await organizer.event();
+      await organizer.votePoll(event, votesFor(event));
+      await sealBallots(on, event.id);
+      return { id: event.id, read: organizer.read };
+    };
+    const own = await serve(database.url);
+    await withConnection(database.url, (client) => storeIdentity(own.deps.config, client));
+    const events = [await begin(own)];
+    await own.stop();
+    const adopt = () => adoptLogKey({ ...own.deps.config, logSigningKey: next }, database.url);
+    await adopt();
+    // As a process that read its keys before and begins afterwards.
+    const late = await serve(database.url);
+    events.push(await begin(late));
+    await late.stop();
+    const verifierKey = parseVerifierKey(await adopt());
+    await using adopted = await serve(database.url, next);
+    for (const { id, read } of events) {
+      expect(openCheckpoint((await findHead(adopted.deps.db, id))?.note ?? '', verifierKey).confirmed).toBe(1);
+      await finishEvent(adopted, id);
+      const results = await adopted.call('GET', `/voting-events/${id}/results`, undefined, { key: read });
+      expect(demand(results, 200)).toMatchObject({ final: true, disputed: false });
+    }
   });
 });
