@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createTestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { ask, startRealProcesses } from '#test/harness/real-processes.ts';
-import { freePort } from '#test/harness/started-service.ts';
+import { freePort, startProcess } from '#test/harness/started-service.ts';
 import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
@@ -54,6 +54,26 @@ describe('a process that is told to stop', () => {
     request.end(body);
     expect((await answered)[0].statusCode).toBe(201);
     expect((await one.ended).code).toBe(0);
+  });
+
+  test('while it starts ends in time, though it waits for the migration of another one', async () => {
+    const lock = await real.inside.connect();
+    try {
+      await lock.query('SELECT pg_advisory_lock(7316002)');
+      const waits = Promise.withResolvers<ChildProcess>();
+      const started = startProcess(
+        {
+          ...{ DATABASE_URL: real.databaseUrl, SECRET_KEY: real.secretKey, DATA_DIR: real.folder, WORKER: 'off' },
+          ...{ BASE_URL: 'https://vote.example.org', BALLOT_KEYS_DIR: path.join(real.folder, 'ballot-keys') },
+        },
+        ROOT,
+        (child) => child.stdout?.on('data', (text) => String(text).includes('is migrating') && waits.resolve(child)),
+      );
+      (await waits.promise).kill('SIGTERM');
+      expect(await started).toMatchObject({ code: 1, stderr: expect.stringContaining('did not stop in time') });
+    } finally {
+      lock.release(true);
+    }
   });
 });
 
