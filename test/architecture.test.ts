@@ -57,7 +57,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2068,
   'payment-providers': 2014,
-  database: 2338,
+  database: 2340,
   'embedded-postgres': 849,
   http: 4302,
   server: 1017,
@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 1017,
   webhooks: 2661,
-  'voting-events': 5407,
+  'voting-events': 5424,
   'ballot-definition': 3924,
   voters: 5660,
   payments: 4067,
@@ -80,10 +80,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   console: 1142,
   demo: 435,
   cells: 1257,
-  commands: 4315,
+  commands: 4333,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_317;
+const LINES_OF_ALL = 68_354;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
