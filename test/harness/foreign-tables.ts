@@ -62,6 +62,10 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
       reason: 'the status of a cell says what is in it, and half done',
     },
     {
+      tables: ['audit_entries'],
+      reason: 'a copied key goes with its event, of which a deletion leaves the trail alone',
+    },
+    {
       tables: [
         ...['ballot_queue', 'idempotency_keys', 'jobs', 'pending_ballots', 'roll_copies', 'voter_keys'],
         'webhook_endpoints',
