@@ -61,9 +61,18 @@ const witnesses = z.string().transform((value, context): readonly WitnessPlace[]
   return z.NEVER;
 });
 
+const UNREADABLE = 'cannot be read as an address: write signs such as # and / in the password as %23 and %2F';
+
+/** Whether libraries can parse an address, with several hosts or none: one that they cannot, they would print with its password. */
+function isReadable(address: string): boolean {
+  const [, start = '', hosts = '', rest = ''] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(address) ?? [];
+  return hosts.split(',').every((host) => URL.canParse(`${start}${host === '' ? 'localhost' : host}${rest}`));
+}
+
 const databaseUrl = z
   .string()
-  .regex(/^postgres(ql)?:\/\//, 'must be an address such as postgres://user:password@host:5432/database');
+  .regex(/^postgres(ql)?:\/\//, 'must be an address such as postgres://user:password@host:5432/database')
+  .refine(isReadable, UNREADABLE);
 
 /** One database of several (docs/scaling.md, "More than one database"). */
 export interface CellPlace {
@@ -81,8 +90,10 @@ const cells = z.string().transform((value, context): readonly CellPlace[] => {
   const places = parts.flatMap((part) => (part === null ? [] : [{ name: part[1] ?? '', url: part[2] ?? '' }]));
   const distinct = (values: readonly string[]): boolean => new Set(values).size === parts.length;
   const names = places.map(({ name }) => name);
-  if (distinct(names) && distinct(places.map(({ url }) => url)) && !names.includes(MAIN_CELL)) return places;
-  context.addIssue({ code: 'custom', message: CELL_WORDS });
+  const isRight = distinct(names) && distinct(places.map(({ url }) => url)) && !names.includes(MAIN_CELL);
+  const isParsed = places.every(({ url }) => isReadable(url));
+  if (isRight && isParsed) return places;
+  context.addIssue({ code: 'custom', message: isRight ? UNREADABLE : CELL_WORDS });
   return z.NEVER;
 });
 
@@ -127,6 +138,7 @@ const environmentSchema = z.object({
   SMTP_URL: z
     .string()
     .regex(/^smtps?:\/\//, 'must be an address such as smtp://user:password@mail.example.org:587')
+    .refine(isReadable, UNREADABLE)
     .optional(),
   MAIL_FROM: z.string().min(3).default('Voting Service <no-reply@localhost.localdomain>'),
   /** The envelope sender, which receives bounces; the sender's address if undefined. */

@@ -65,12 +65,14 @@ async function serve(): Promise<void> {
   const deps = createDeps(config, order.databaseUrl, createLog(config.logLevel), order.sandboxUrl);
   if (order.console !== undefined) joinConsole(deps.consoleFeed, order.console);
   const service = await startService(deps, order.databaseUrl);
-  const stop = (): void => {
+  // Listens on after the first signal: a supervisor may signal every process, and the first process then signals each again.
+  const asked = Promise.withResolvers<void>();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => asked.resolve());
+  asked.promise.then(async () => {
     endInTime(STOP_MS - 1_000);
-    service.stop(TIME_LIMITS.drainMs).then(() => process.exit(0));
-  };
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
+    await service.stop(TIME_LIMITS.drainMs);
+    process.exit(0);
+  });
   report({ port: service.port });
   service.replaced.then((replaced) => report({ replaced }));
 }

@@ -85,6 +85,8 @@ export async function runMain(read: () => Config): Promise<void> {
     // Listen for signals before the start: a stop during the start then waits for its end and shuts down cleanly.
     const asked = Promise.withResolvers<'SIGTERM' | 'SIGINT'>();
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => asked.resolve(signal));
+    // A start may wait longer than a stop may take, such as for the migration of another process.
+    asked.promise.then(() => endInTime(TIME_LIMITS.stopMs));
     const { service, beside, isTrial } = await start(read());
     const why = await Promise.race([asked.promise, service.replaced]);
     const isAsked = why === 'SIGTERM' || why === 'SIGINT';

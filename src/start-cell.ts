@@ -178,7 +178,7 @@ export async function startCell(
     ...{ deps, app },
     async checks() {
       const worker = deps.config.worker ? (work.isWell() ? 'ok' : 'failed') : 'off';
-      return { database: stopping.aborted || heartbeat.isSilent ? 'failed' : await checkDatabase(), worker };
+      return { database: stopping.aborted || heartbeat.isAway ? 'failed' : await checkDatabase(), worker };
     },
     async begin() {
       if (deps.config.worker) await work.start();

@@ -57,7 +57,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2070,
   'payment-providers': 2014,
-  database: 2325,
+  database: 2340,
   'embedded-postgres': 849,
   http: 4302,
   server: 1017,

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Config } from '#src/config.ts';
 import { type Finding, failed, found, warned, withConnection } from '#src/database/check-server.ts';
+import { countLivingProcesses } from '#src/database/heartbeat.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { inPages } from '#src/platform/loop-turns.ts';
 import { createSecrets, equalSecrets, type Secrets } from '#src/platform/secrets.ts';
@@ -19,14 +20,17 @@ import {
  * The contents of the table `service_identity`, which outlive a restart:
  * - `secret_key`, by the key's ID: a MAC of a constant under each key in use. A start is refused if no configured key matches.
  * - `log_key`: the verifier key of the logs, `<name>+<key ID>+<public key>`. Name and key stay when BASE_URL or SECRET_KEY change.
+ * - `earlier_log_key`: the verifier keys that `log_key` has replaced.
  */
 interface Stored {
   readonly checks: ReadonlyMap<string, Buffer>;
   readonly logKey: string | undefined;
+  readonly earlierLogKeys: readonly string[];
 }
 
 const CHECKED = 'voting-service key check';
 const LOG_KEY = 'log_key';
+const EARLIER_LOG_KEY = 'earlier_log_key';
 const SECRET_KEY = 'secret_key';
 
 /** One `Secrets` per key listed in SECRET_KEY, the current key first. */
@@ -41,6 +45,7 @@ async function hasTable(client: pg.Client, name: string): Promise<boolean> {
 
 async function readStored(client: pg.Client): Promise<Stored> {
   const checks = new Map<string, Buffer>();
+  const earlierLogKeys: string[] = [];
   let logKey: string | undefined;
   if (await hasTable(client, 'service_identity')) {
     const { rows } = await client.query<{ kind: string; id: string; value: Buffer }>(
@@ -49,9 +54,10 @@ async function readStored(client: pg.Client): Promise<Stored> {
     for (const { kind, id, value } of rows) {
       if (kind === SECRET_KEY) checks.set(id, value);
       if (kind === LOG_KEY) logKey = value.toString('utf8');
+      if (kind === EARLIER_LOG_KEY) earlierLogKeys.push(value.toString('utf8'));
     }
   }
-  return { checks, logKey };
+  return { checks, logKey, earlierLogKeys };
 }
 
 function checkSecretKeys(config: Config, { checks }: Stored): Finding {
@@ -131,14 +137,32 @@ export async function storeIdentity(config: Config, client: pg.Client): Promise<
   await client.query(`${INSERT} ON CONFLICT DO NOTHING`, [LOG_KEY, 'current', Buffer.from(verifierKey)]);
 }
 
-/** Makes the configured key the logs' key: signs every head again, because a log accepts appends only after a valid signature. */
+/**
+ * Makes the configured key the logs' key: signs every head again, because a log accepts appends only after a valid signature. Run again
+ * with the same key, it signs the heads that an earlier key has signed since.
+ * @throws ApiError 409 while a process of the service runs: it would go on to sign with the earlier key, and could read no head
+ */
 export function adoptLogKey(config: Config, url: string): Promise<string> {
   return withConnection(url, async (client) => {
+    const living = await countLivingProcesses(client);
+    if (living > 0)
+      throw conflict(
+        'service_running',
+        `the service runs (${living} ${living === 1 ? 'process' : 'processes'}), and would go on to sign with the earlier key. Stop every process, adopt the key, and start them with it.`,
+      );
     const stored = await readStored(client);
     const logName = nameOfLogs(stored) ?? null;
     const signer = createLogKey({ ...config, logName }, createSecrets(config.secretKeys));
     const { verifierKey } = signer;
-    if (stored.logKey !== undefined) await signHeadsAgain(client, parseVerifierKey(stored.logKey), signer);
+    const earlier = new Set([...stored.earlierLogKeys, ...(stored.logKey === undefined ? [] : [stored.logKey])]);
+    earlier.delete(verifierKey);
+    for (const key of earlier)
+      await client.query(`${INSERT} ON CONFLICT DO NOTHING`, [EARLIER_LOG_KEY, key, Buffer.from(key)]);
+    await signHeadsAgain(
+      client,
+      [...earlier].map((key) => parseVerifierKey(key)),
+      signer,
+    );
     await client.query(`${INSERT} ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, created_at = now_ms()`, [
       ...[LOG_KEY, 'current', Buffer.from(verifierKey)],
     ]);
@@ -148,18 +172,20 @@ export function adoptLogKey(config: Config, url: string): Promise<string> {
 
 const HEADS_TOGETHER = 1_000;
 
-async function signHeadsAgain(client: pg.Client, earlier: NoteVerifier, signer: NoteSigner): Promise<void> {
+async function signHeadsAgain(client: pg.Client, earlier: readonly NoteVerifier[], signer: NoteSigner): Promise<void> {
   const read = 'SELECT voting_event_id AS id, note FROM ballot_logs WHERE voting_event_id > $1 ORDER BY 1 LIMIT $2';
   const heads = inPages(
     HEADS_TOGETHER,
     async (...page) => (await client.query<{ id: string; note: string }>(read, page)).rows,
   );
   for await (const { id, note } of heads) {
-    // A note that the key did not sign is left alone: the check of its log reports it.
-    const text = unlessRefused(() => openNote(note, earlier));
-    if (text === undefined) continue;
-    const again = [id, note, signNote(text, signer)];
-    await client.query('UPDATE ballot_logs SET note = $3 WHERE voting_event_id = $1 AND note = $2', again);
+    // A note that no earlier key signed is left alone: the check of its log reports it.
+    for (const key of earlier) {
+      const text = unlessRefused(() => openNote(note, key));
+      if (text === undefined) continue;
+      const again = [id, note, signNote(text, signer)];
+      await client.query('UPDATE ballot_logs SET note = $3 WHERE voting_event_id = $1 AND note = $2', again);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
+import type pg from 'pg';
 import type { Config } from '#src/config.ts';
 import { withConnection } from '#src/database/check-server.ts';
 import { conflict } from '#src/platform/errors.ts';
@@ -10,8 +11,18 @@ import { keyFileOf, keyFoldersOf, MARKER, readKeyFileName } from '#src/voting-ev
 import { isInBackup, isWithin } from './backup-files.ts';
 import type { Answer } from './cli.ts';
 
+/** The events among `ids` that are in this database or were deleted from it, which the audit trail keeps. */
+async function listKnown(client: pg.Client, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await client.query<{ id: string }>(
+    `SELECT id FROM voting_events WHERE id = ANY ($1) AND NOT starts_with(code_key, 'moved/')
+     UNION SELECT voting_event_id FROM audit_entries WHERE voting_event_id = ANY ($1) AND action = 'voting_event.deleted'`,
+    [ids],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
 /**
- * Copies the keys of unfinished elections into a separate folder, and deletes the keys of finished elections from this folder,
+ * Copies the keys of unfinished elections into a separate folder, and deletes the keys of elections that are over or deleted from it,
  * because such a key could decrypt ballots in an old backup.
  * @throws FolderUnusable; ApiError 409 if the folder belongs to the service or to a base backup
  */
@@ -31,15 +42,16 @@ export async function backupKeys(config: Config, url: string, to: string): Promi
       'folder_in_use',
       `${folder} lies in a folder of the service, or in a base backup: name a place of its own.`,
     );
+  const target = new KeyFolders(folder);
+  // Listed first: what another run writes from here on is not removed.
+  const held = (await target.list(folder)).flatMap((name) => readKeyFileName(name) ?? []);
   const { living, known } = await withConnection(url, async (client) => ({
     living: await listLivingKeys(client),
-    known: new Set(
-      (
-        await client.query<{ id: string }>(`SELECT id FROM voting_events WHERE NOT starts_with(code_key, 'moved/')`)
-      ).rows.map(({ id }) => id),
+    known: await listKnown(
+      client,
+      held.map(({ eventId }) => eventId),
     ),
   }));
-  const target = new KeyFolders(folder);
   await target.destroyParts(folder);
   const lacking: string[] = [];
   const wanted = new Set(living.map(keyFileOf));
@@ -49,10 +61,10 @@ export async function backupKeys(config: Config, url: string, to: string): Promi
     if (content === undefined) lacking.push(key.code);
     else await target.writeTo(folder, keyFileOf(key), content);
   }
-  for (const name of await target.list(folder)) {
-    const event = readKeyFileName(name)?.eventId;
-    // Leaves keys of events that this database does not have: another service may use the same folder.
-    if (event === undefined || wanted.has(name) || !known.has(event)) continue;
+  for (const key of held) {
+    const name = keyFileOf(key);
+    // Leaves keys of events that this database never had: another service may use the same folder.
+    if (wanted.has(name) || !known.has(key.eventId)) continue;
     await target.destroy(name);
     removed += 1;
   }

@@ -10,7 +10,9 @@ import { answerPlace, confirmationCodePlace } from '#src/payments/payment.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { countTagged, retagVoters } from '#src/voters/retag-voters.ts';
 import { rollKeyPlace } from '#src/voters/roll-sum.ts';
+import { taggedKeys } from '#src/voting-events/ballot-key-repository.ts';
 import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';
+import { sealedTokenPlace } from '#src/voting-events/change-invites.ts';
 import { lifeOf } from '#src/voting-events/lifecycle.ts';
 import { taggedEvents, taggedInvites } from '#src/voting-events/repository.ts';
 import { endpointSecretPlace } from '#src/webhooks/signature.ts';
@@ -36,6 +38,13 @@ const KEPT: readonly KeptColumn[] = [
   ['keys of rolls', 'roll_sums', 'key', [EVENT], ([id = '']) => rollKeyPlace(id)],
   ['seeds of lots', 'ballot_logs', 'lot_seed', [EVENT], ([id = '']) => lotSeedPlace(id)],
   [
+    'tokens of invites to be mailed',
+    'event_invites',
+    'sealed_token',
+    [EVENT, 'id'],
+    ([event = '', id = '']) => sealedTokenPlace(event, id),
+  ],
+  [
     'codes of paid ballots',
     'payment_attempts',
     'confirmation_code',
@@ -53,13 +62,22 @@ const PASSING: readonly { readonly name: string; readonly count: string }[] = [
       WHERE get_byte(entries, 0) = 2 AND substring(entries FROM 2 FOR 4) <> decode($1, 'hex')`,
   },
   {
+    name: 'addresses in jobs',
+    count: `SELECT count(*) FROM jobs
+      WHERE split_part(coalesce(payload->>'sealedAddress', payload->>'sealed'), '.', 1) <> $1 AND attempts < max_attempts`,
+  },
+  {
+    name: 'orders to copy a roll',
+    count: "SELECT count(*) FROM roll_copies WHERE substring(tag FROM 1 FOR 4) <> decode($1, 'hex')",
+  },
+  {
     name: 'stored answers of repeated requests',
     count: `SELECT count(*) FROM idempotency_keys WHERE body IS NOT NULL AND voting_event_id IS NULL AND expires_at > now_ms()
       AND split_part(body, '.', 1) <> $1`,
   },
 ];
 
-const TAGGED = [taggedEvents, taggedInvites, taggedApiKeys, taggedLetters];
+const TAGGED = [taggedEvents, taggedInvites, taggedApiKeys, taggedLetters, taggedKeys];
 
 const ROWS_AT_ONCE = 500;
 

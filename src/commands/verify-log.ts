@@ -41,7 +41,7 @@ export function addLogCommands({ command, group, json, withDatabase, config }: C
   command(
     log,
     'adopt-key',
-    'go on with the configured LOG_SIGNING_KEY, after the earlier one was lost or leaked',
+    'go on with the configured LOG_SIGNING_KEY, after the earlier one was lost or leaked; while the service is stopped',
     'log adopt-key',
   ).action(() =>
     withDatabase(async (config, _check, url): Promise<Answer> => {

@@ -30,6 +30,15 @@ const BEAT = `
 /** Deletes rows of killed processes after an hour. A process counts as dead after two seconds without a beat. */
 const FORGET = 'DELETE FROM service_processes WHERE seen_at < now_ms() - 3600000';
 
+/** How many processes of the service run on a database. One that was killed counts for another two seconds. */
+export async function countLivingProcesses(client: pg.ClientBase): Promise<number> {
+  const { rows } = await client.query('SELECT 1 FROM service_processes WHERE is_process_alive(id)');
+  return rows.length;
+}
+
+/** After so many failed beats in a row, which take two seconds, the database counts as refusing. */
+const REFUSED_BEATS = 4;
+
 class Silence extends Error {
   override readonly name = 'DatabaseSilent';
 }
@@ -65,15 +74,17 @@ export class Heartbeat {
   #beating: Promise<void> | undefined;
   #client: pg.Client | undefined;
   #silent = false;
+  /** Beats that failed since the last one that succeeded. */
+  #failed = 0;
   #pausing = new AbortController();
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
   }
 
-  /** Whether the database gives no answer at the moment. */
-  get isSilent(): boolean {
-    return this.#silent;
+  /** Whether the database gives no answer at the moment, or takes no writes, and so no votes: it is read-only, or its disk is full. */
+  get isAway(): boolean {
+    return this.#silent || this.#failed >= REFUSED_BEATS;
   }
 
   /** Resolves after the first answer or the first failure. */
@@ -121,6 +132,7 @@ export class Heartbeat {
     } else if (fault instanceof SchemaRefused) {
       this.#options.onReplaced(fault.message);
     } else if (!this.#stopping.signal.aborted) {
+      this.#failed += 1;
       this.#options.log.warn({ fault: summariseFault(fault) }, 'the database could not be asked for its time');
     }
   }
@@ -151,6 +163,7 @@ export class Heartbeat {
         }),
       );
       this.#silent = false;
+      this.#failed = 0;
       this.#options.onBeat({ databaseMs: Number(rows[0]?.seen_at), askedAt, answeredAt: monotonicMs() });
       this.#first.resolve();
       const replaced = whyNotServed(rows[0]?.schema);

@@ -11,10 +11,11 @@ interface TaggedRow {
   readonly row: DecidingRow;
 }
 
-/** A table whose rows have a column `tag`: a MAC of the row under a secret key. */
+/** A table whose rows have a MAC of the row under a secret key, in the column `tag` unless another one is named. */
 export interface TaggedRows {
   readonly name: string;
   readonly table: string;
+  readonly column?: string;
   /** Rows with greater IDs than `after`, in the order of their IDs. */
   readonly read: (db: Database, after: string, limit: number) => Promise<TaggedRow[]>;
 }
@@ -70,9 +71,10 @@ export async function retagRows(
     const { id, tag, row } = found;
     if (isOfPresentKey(secrets, found)) continue;
     if (isTagged(secrets, tag, row)) {
-      // The condition on `tag` skips a row that was changed meanwhile.
+      const column = sql.identifier(table.column ?? 'tag');
+      // The condition on the tag skips a row that was changed meanwhile.
       await db.execute(sql`
-        UPDATE ${sql.identifier(table.table)} SET tag = ${tagOfRow(secrets, row)} WHERE id = ${id} AND tag = ${tag}`);
+        UPDATE ${sql.identifier(table.table)} SET ${column} = ${tagOfRow(secrets, row)} WHERE id = ${id} AND ${column} = ${tag}`);
       onProgress(1);
     } else foreign += 1;
   }

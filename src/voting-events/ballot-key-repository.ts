@@ -1,7 +1,8 @@
-import { and, asc, eq, inArray, isNotNull, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNotNull, sql } from 'drizzle-orm';
 import type pg from 'pg';
 import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
+import type { TaggedRows } from '#src/database/tagged-rows.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { KeyName } from './key-places.ts';
@@ -54,6 +55,22 @@ export async function listRetiredKeys(executor: Executor, secrets: Secrets, even
     .orderBy(asc(votingEventId), asc(id));
   return rows.filter((row) => isTagged(secrets, row.tag, retiredRow(row)));
 }
+
+/** Marks of keys that are not destroyed in every folder yet: a folder may be away for longer than a secret key is listed. */
+export const taggedKeys: TaggedRows = {
+  ...{ name: 'keys of elections to be destroyed', table: 'ballot_keys', column: 'retired_tag' },
+  async read(db, after, limit) {
+    const { votingEventId: eventId, id, retiredTag } = ballotKeys;
+    const meant = and(gt(id, after), isNotNull(retiredTag));
+    const rows = await db
+      .select({ eventId, id, retiredTag })
+      .from(ballotKeys)
+      .where(meant)
+      .orderBy(asc(id))
+      .limit(limit);
+    return rows.map((row) => ({ id: row.id, tag: row.retiredTag ?? Buffer.of(), row: retiredRow(row) }));
+  },
+};
 
 /** Records that a missing file of a key in a folder is final from now on, and not due to an unmounted disk. */
 export async function noteSeen(

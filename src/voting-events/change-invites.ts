@@ -177,7 +177,7 @@ const SEND_INVITE = { name: 'send_invite', maxAttempts: MAIL_ATTEMPTS, group: 'm
 
 type SendInviteDeps = Pick<Deps, 'db' | 'clock' | 'secrets' | 'log' | 'mailer' | 'config'>;
 
-function sealedTokenPlace(eventId: string, inviteId: string): SealedPlace {
+export function sealedTokenPlace(eventId: string, inviteId: string): SealedPlace {
   return { table: 'event_invites', column: 'sealed_token', row: `${eventId}/${inviteId}` };
 }
 

@@ -2,7 +2,9 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlin
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
+import { runJobs } from '#src/jobs/run-jobs.ts';
 import { MARKER } from '#src/voting-events/key-places.ts';
+import { allJobs } from '#src/work.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import {
@@ -21,7 +23,7 @@ import {
   stopServer,
 } from '#test/harness/own-server.ts';
 import { freePort } from '#test/harness/started-service.ts';
-import { startTestService, type TestService, useAccount } from '#test/harness/test-service.ts';
+import { startTestService, type TestService, untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
 const words = (...parts: string[]): string[] => [...parts, '--json'];
@@ -32,6 +34,27 @@ const { service, account } = await useAccount({ worker: false });
 const own = (): string => service.deps.config.ballotKeysDir ?? '';
 
 describe('the keys of open elections', () => {
+  test('go from a folder of copies with an election that is deleted, when nothing else is left of it', async () => {
+    const to = path.join(root, 'deleted-keys');
+    const election = await createKeyedElection(service, account, [1]);
+    const foreign = `evt_${'0'.repeat(24)}.${'0'.repeat(16)}.key`;
+    expect(await runCommand(service, words('backup', '--keys', to))).toMatchObject({ code: 0 });
+    expect(keyFiles(to, election.id)).toHaveLength(1);
+    writeFileSync(path.join(to, foreign), 'of another service');
+    expect((await account.delete(`/voting-events/${election.id}?force=true`)).status).toBe(204);
+    const { jobDatabases, log } = service.deps;
+    const runner = await runJobs(jobDatabases.deletions, log, allJobs(service.deps), []);
+    await untilTrue(async () => {
+      const rows = await service.query('SELECT FROM voting_events WHERE id = $1', [election.id]);
+      return rows.length === 0;
+    });
+    await runner.stop();
+    await service.deps.ballotKeys.destroyRetired();
+    await runCommand(service, words('backup', '--keys', to));
+    expect(keyFiles(to, election.id)).toEqual([]);
+    expect(readdirSync(to)).toContain(foreign);
+  });
+
   test('are written to a folder of their own, which loses those of elections that are over', async () => {
     const [over, open] = [
       await createKeyedElection(service, account, [1]),

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { renameSync } from 'node:fs';
+import path from 'node:path';
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
@@ -6,8 +8,11 @@ import { findHead } from '#src/ballot-log/repository.ts';
 import { adoptLogKey, storeIdentity } from '#src/ballot-log/service-identity.ts';
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 import { withConnection } from '#src/database/check-server.ts';
+import { inTransaction } from '#src/database/client.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { copyRollJob } from '#src/voters/copy-event.ts';
+import { sealedTokenPlace } from '#src/voting-events/change-invites.ts';
+import { MARKER } from '#src/voting-events/key-places.ts';
 import { openSecret } from '#src/webhooks/signature.ts';
 import { sealDeps } from '#src/work.ts';
 import { runCommand } from '#test/harness/command-line.ts';
@@ -23,7 +28,9 @@ import {
   votesFor,
 } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
+import { createKeyedElection, keyFiles } from '#test/harness/keyed-elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
+import { readSources } from '#test/harness/read-sources.ts';
 import {
   eventually,
   startTestService,
@@ -31,7 +38,7 @@ import {
   type TestService,
   useService,
 } from '#test/harness/test-service.ts';
-import { use } from '#test/harness/use.ts';
+import { use, useDatabase, useFolder } from '#test/harness/use.ts';
 
 const OLD = randomBytes(32).toString('base64');
 const NEW = randomBytes(32).toString('base64');
@@ -162,6 +169,46 @@ test('a stored answer comes before the judgement of a body that is refused by no
   expect([repeat.status, repeat.headers.get('idempotent-replayed'), repeat.body]).toEqual([201, 'true', first.body]);
 });
 
+/** By the file that seals or tags something, what `secrets status` calls it; null where it does not have to. */
+const COUNTED_AS: Readonly<Record<string, string | null>> = {
+  'accounts/create-api-key.ts': 'API keys',
+  // Looked for within minutes of a confirm.
+  'ballot-log/dropped-ballots.ts': null,
+  'ballot-log/lot.ts': 'seeds of lots',
+  'ballots/waiting-ballot.ts': 'ballots on their way to the log',
+  // They are what seals and tags again.
+  'commands/reseal-secrets.ts': null,
+  'database/tagged-rows.ts': null,
+  'http/idempotent-request.ts': 'stored answers of repeated requests',
+  'letters/letter-run.ts': 'printed letters',
+  // Under the key of the event, as snapshots are.
+  'letters/print-letters.ts': null,
+  'payments/business-repository.ts': 'payment credentials',
+  'payments/give-paid.ts': 'answers to paid calls',
+  'results/disclosure.ts': null,
+  // In a mail; it confirms an address until the close, as a voter key votes.
+  'voters/confirm-address.ts': 'voter keys of events that go on',
+  'voters/copy-event.ts': 'orders to copy a roll',
+  'voters/delete-voter.ts': 'addresses in jobs',
+  'voters/roll-sum.ts': 'keys of rolls',
+  'voters/update-voter.ts': 'addresses in jobs',
+  'voters/voter-tag.ts': 'rows of voters',
+  'voting-events/ballot-key-repository.ts': 'keys of elections to be destroyed',
+  'voting-events/ballot-keys.ts': 'keys of events',
+  'voting-events/change-invites.ts': 'tokens of invites to be mailed',
+  'voting-events/event-tag.ts': 'rows of events',
+  'webhooks/signature.ts': 'webhook secrets',
+};
+
+async function showStatus(service: TestService) {
+  const { stdout } = await runCommand(service, ['secrets', 'status', '--json']);
+  return JSON.parse(stdout) as { what: string; underEarlierKeys: number }[];
+}
+
+/** What of the service still needs an earlier secret key. */
+const listLeft = async (service: TestService): Promise<string[]> =>
+  (await showStatus(service)).flatMap(({ what, underEarlierKeys }) => (underEarlierKeys > 0 ? [what] : []));
+
 describe('what was sealed under the old key', () => {
   test('is sealed again by one command, and then opens under the new key alone', async () => {
     const one = await startTestService({ secretKey: OLD, worker: false });
@@ -238,6 +285,52 @@ describe('what was sealed under the old key', () => {
     const roll = await present.call('GET', `/voting-events/${copy.id}/voters`, undefined, { key: owner.read });
     expect(roll.body.data).toMatchObject([{ name: 'Vera Lind', voterId: 'M-1' }]);
   });
+
+  test('is renewed where it waits for a mail, and counted where it waits in a job', async () => {
+    await using one = await startTestService({ secretKey: OLD, worker: false });
+    await using both = await one.under(`${NEW},${OLD}`);
+    const owner = await one.account();
+    const event = await owner.event({ type: 'election' });
+    const own = owner.of(event);
+    const { id } = await own.make('/invites', { email: 'guest@club.example', role: 'viewer' });
+    const voter = await own.make('/voters', { name: 'Vera', email: 'vera@club.example' });
+    await own.change(`/voters/${voter.id}`, { email: 'vera@other.example' });
+    expect(await listLeft(both)).toEqual(
+      expect.arrayContaining(['tokens of invites to be mailed', 'addresses in jobs']),
+    );
+    expect((await runCommand(both, ['secrets', 'reseal', '--json'])).code).toBe(0);
+    expect(await listLeft(both)).toEqual(['addresses in jobs']);
+    const [invite] = await one.query('SELECT sealed_token AS token FROM event_invites WHERE id = $1', [id]);
+    const present = createSecrets([Buffer.from(NEW, 'base64')]);
+    expect(present.open(invite.token, sealedTokenPlace(event.id, id)).toString('utf8')).toMatch(/^vit_/);
+  });
+
+  test('is the order to destroy the key of an election, so that a folder that comes back loses it', async () => {
+    const ballotKeysCopies = useFolder('voting-rotation-keys-');
+    await using one = await startTestService({ secretKey: OLD, worker: false, ballotKeysCopies });
+    await using both = await one.under(`${NEW},${OLD}`);
+    await using present = await one.under(NEW);
+    const election = await createKeyedElection(one, await one.account(), []);
+    const marker = path.join(ballotKeysCopies, MARKER);
+    renameSync(marker, `${marker}.away`);
+    await inTransaction(one.deps.db, (tx) => one.deps.ballotKeys.retire(tx, election.id));
+    await one.deps.ballotKeys.destroyRetired();
+    expect(await listLeft(both)).toContain('keys of elections to be destroyed');
+    expect((await runCommand(both, ['secrets', 'reseal', '--json'])).code).toBe(0);
+    renameSync(`${marker}.away`, marker);
+    expect(keyFiles(ballotKeysCopies, election.id)).toHaveLength(1);
+    await present.deps.ballotKeys.destroyRetired();
+    expect(keyFiles(ballotKeysCopies, election.id)).toEqual([]);
+  });
+
+  test('is counted by `secrets status`, whatever writes it', async () => {
+    const counted = (await showStatus(before)).map(({ what }) => what);
+    const writers = readSources('src', /\.ts$/)
+      .filter(({ name, text }) => !name.startsWith('platform/') && /\.seal(?:Bytes)?\((?!\))|\btagOfRow\(/.test(text))
+      .map(({ name }) => name);
+    expect(writers).toEqual(Object.keys(COUNTED_AS).toSorted());
+    expect(Object.values(COUNTED_AS).filter((what) => what !== null && !counted.includes(what))).toEqual([]);
+  });
 });
 
 describe('a rotation in two steps, while votes go on', () => {
@@ -303,23 +396,54 @@ describe('a rotation in two steps, while votes go on', () => {
   });
 });
 
-test('a log key that is adopted signs the heads of the earlier one again, and logs go on from them', async () => {
-  const own = await use(startTestService({ worker: false, secretKey: OLD }));
-  const organizer = await own.account();
-  const event = await createTestEvent(own, organizer, { type: 'poll' });
-  await organizer.votePoll(event, votesFor(event));
-  await sealBallots(own, event.id);
-  await withConnection(own.databaseUrl, (client) => storeIdentity(own.deps.config, client));
+describe('a log key that is adopted', () => {
   const next = randomBytes(32);
-  const verifierKey = await adoptLogKey({ ...own.deps.config, logSigningKey: next }, own.databaseUrl);
-  const head = await findHead(own.deps.db, event.id);
-  expect(openCheckpoint(head?.note ?? '', parseVerifierKey(verifierKey)).confirmed).toBe(1);
-  const environment = { LOG_SIGNING_KEY: next.toString('base64') };
-  const { databaseUrl } = own;
-  const adopted = await use(startTestService({ worker: false, secretKey: OLD, databaseUrl, environment }));
-  await tendLog(sealDeps(adopted.deps), event.id, 1);
-  // The earlier key signs on from it no more.
-  await expect(tendLog(sealDeps(own.deps), event.id, 1)).rejects.toMatchObject({
-    reason: 'the head is not as it was signed',
+
+  /** A service under the key that its logs were begun with, or under the one that is adopted. */
+  const serve = (databaseUrl: string, key?: Buffer) => {
+    const environment = key === undefined ? {} : { LOG_SIGNING_KEY: key.toString('base64') };
+    return startTestService({ worker: false, secretKey: OLD, databaseUrl, environment });
+  };
+
+  test('is refused while a process of the service runs, which would sign on with the earlier key', async () => {
+    await using own = await startTestService({ worker: false, secretKey: OLD });
+    const config = { ...own.deps.config, logSigningKey: next };
+    await expect(adoptLogKey(config, own.databaseUrl)).rejects.toMatchObject({
+      details: { reason: 'service_running' },
+    });
+    const organizer = await own.account();
+    const event = await organizer.event();
+    await organizer.votePoll(event, votesFor(event));
+    await sealBallots(own, event.id);
+    expect(await organizer.of(event).show('')).toMatchObject({ disputed: false });
+  });
+
+  test('signs the heads of earlier keys again, also of a log that began under one since, and logs go on from them', async () => {
+    const database = await useDatabase();
+    const begin = async (on: TestService) => {
+      const organizer = await on.account();
+      const event = await organizer.event();
+      await organizer.votePoll(event, votesFor(event));
+      await sealBallots(on, event.id);
+      return { id: event.id, read: organizer.read };
+    };
+    const own = await serve(database.url);
+    await withConnection(database.url, (client) => storeIdentity(own.deps.config, client));
+    const events = [await begin(own)];
+    await own.stop();
+    const adopt = () => adoptLogKey({ ...own.deps.config, logSigningKey: next }, database.url);
+    await adopt();
+    // As a process that read its keys before and begins afterwards.
+    const late = await serve(database.url);
+    events.push(await begin(late));
+    await late.stop();
+    const verifierKey = parseVerifierKey(await adopt());
+    await using adopted = await serve(database.url, next);
+    for (const { id, read } of events) {
+      expect(openCheckpoint((await findHead(adopted.deps.db, id))?.note ?? '', verifierKey).confirmed).toBe(1);
+      await finishEvent(adopted, id);
+      const results = await adopted.call('GET', `/voting-events/${id}/results`, undefined, { key: read });
+      expect(demand(results, 200)).toMatchObject({ final: true, disputed: false });
+    }
   });
 });

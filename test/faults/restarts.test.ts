@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { request as sendRequest } from 'node:http';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createTestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { ask, startRealProcesses } from '#test/harness/real-processes.ts';
-import { freePort } from '#test/harness/started-service.ts';
+import { freePort, startProcess } from '#test/harness/started-service.ts';
 import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
@@ -21,6 +22,58 @@ describe('a process that is told to stop', () => {
     expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
     expect(await stopped).toBe(0);
     await expect(ask(one.port, 'GET', '/health')).rejects.toThrow();
+  });
+
+  test('finishes what is under way, where a supervisor signals each of several processes on one port', async () => {
+    const one = await real.start({ WEB_CONCURRENCY: '2' });
+    const workers = execFileSync('pgrep', ['-P', String(one.child.pid)], { encoding: 'utf8' })
+      .trim()
+      .split('\n');
+    const body = JSON.stringify({ title: 'Begun before the signal', type: 'poll' });
+    const request = sendRequest({
+      ...{ port: one.port, host: '127.0.0.1', method: 'POST', path: '/voting-events' },
+      headers: {
+        ...{ Authorization: `Bearer ${real.account.write}`, 'Content-Type': 'application/json' },
+        ...{ 'Content-Length': body.length, Expect: '100-continue' },
+      },
+    });
+    const answered = once(request, 'response');
+    request.flushHeaders();
+    await once(request, 'continue');
+    // A process that has nothing under way may be gone by the second time.
+    const signal = (...pids: readonly string[]) => spawnSync('kill', ['-TERM', ...pids]);
+    signal(...workers);
+    await untilTrue(() =>
+      ask(one.port, 'GET', '/health').then(
+        () => false,
+        () => true,
+      ),
+    );
+    // Each has heard one by now, and gets another.
+    signal(String(one.child.pid), ...workers);
+    request.end(body);
+    expect((await answered)[0].statusCode).toBe(201);
+    expect((await one.ended).code).toBe(0);
+  });
+
+  test('while it starts ends in time, though it waits for the migration of another one', async () => {
+    const lock = await real.inside.connect();
+    try {
+      await lock.query('SELECT pg_advisory_lock(7316002)');
+      const waits = Promise.withResolvers<ChildProcess>();
+      const started = startProcess(
+        {
+          ...{ DATABASE_URL: real.databaseUrl, SECRET_KEY: real.secretKey, DATA_DIR: real.folder, WORKER: 'off' },
+          ...{ BASE_URL: 'https://vote.example.org', BALLOT_KEYS_DIR: path.join(real.folder, 'ballot-keys') },
+        },
+        ROOT,
+        (child) => child.stdout?.on('data', (text) => String(text).includes('is migrating') && waits.resolve(child)),
+      );
+      (await waits.promise).kill('SIGTERM');
+      expect(await started).toMatchObject({ code: 1, stderr: expect.stringContaining('did not stop in time') });
+    } finally {
+      lock.release(true);
+    }
   });
 });
 

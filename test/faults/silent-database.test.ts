@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { generateApiKey } from '#src/accounts/api-key.ts';
 import { type DatabaseProxy, startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
 import { ask } from '#test/harness/real-processes.ts';
+import { runStatements } from '#test/harness/test-database.ts';
 import {
   eventually,
   startTestService,
@@ -109,4 +110,28 @@ describe('while the database is away', () => {
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([500, '1']);
     expect(await answer.json()).toMatchObject({ error: { code: 'internal' } });
   });
+});
+
+test('a database that takes no writes shows itself at /health, until it takes them again', async () => {
+  const name = new URL(direct.databaseUrl).pathname.slice(1);
+  // As a provider does when the disk is full. Connections that stand keep what they began with.
+  const set = async (words: string) =>
+    runStatements(inject('databaseUrl'), [
+      `ALTER DATABASE ${name} ${words}`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`,
+    ]);
+  const isShown = (status: number) =>
+    untilTrue(async () => (await fetch(`http://127.0.0.1:${service.port}/health`)).status === status);
+  const event = await account.event();
+  await set('SET default_transaction_read_only = on');
+  await isShown(503);
+  // Not only until it has connected again.
+  const cast = { visitorId: visitor(), votes: votesFor(event) };
+  const answer = await ask(service.port, 'POST', `/public/voting-events/${event.id}/ballot/cast`, {
+    ...{ key: account.vote, body: cast },
+  });
+  expect(answer.status).toBe(500);
+  await isShown(503);
+  await set('RESET default_transaction_read_only');
+  await isShown(200);
 });

@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import pg from 'pg';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { readConfig } from '#src/config.ts';
 import { migrate } from '#src/database/migrate.ts';
 import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { withClient } from '#test/harness/empty-database.ts';
@@ -286,6 +287,32 @@ describe('commands', () => {
     const usage = await cli(['accounts', 'create', '--json']);
     expect([usage.code, usage.stderr]).toEqual([2, '']);
     expect(JSON.parse(usage.stdout)).toEqual({ error: { message: expect.stringContaining('--name') } });
+  });
+});
+
+describe('an address whose password has a sign that must be encoded', () => {
+  const rest = 'voting:geheim#wort@127.0.0.1:5432/voting';
+  test.each([
+    ['SMTP_URL', `smtp://${rest}`],
+    ['DATABASE_URL', `postgres://${rest}`],
+    ['DATABASE_READ_URL', `postgres://${rest}`],
+    ['DATABASE_CELLS', `b=postgres://${rest}`],
+  ])(
+    'is refused in one line that names %s, by the service and its commands, and never printed',
+    async (name, value) => {
+      expect(await requireRefused(await start({ [name]: value }))).toMatch(
+        new RegExp(`^Cannot start: ${name} cannot be read as an address: [^\\n]+\\n$`),
+      );
+      const { stdout, stderr } = await cli(['doctor'], { [name]: value });
+      expect(stdout + stderr).toMatch(new RegExp(`^${name} cannot be read as an address: [^\\n]+\\n$`));
+      expect(stdout + stderr).not.toContain('geheim');
+    },
+  );
+
+  test('is read where it is encoded, with several hosts and without one', () => {
+    const own = { SECRET_KEY: KEY, SMTP_URL: 'smtps://a:b%23c@mail.example.org' };
+    for (const url of ['postgres://a:b%23c@one:5432,two:5433/voting', 'postgres://a@/voting?host=/run/postgresql'])
+      expect(readConfig({ ...own, DATABASE_URL: url }).databaseUrl).toBe(url);
   });
 });
 

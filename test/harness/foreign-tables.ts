@@ -62,7 +62,14 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
       reason: 'the status of a cell says what is in it, and half done',
     },
     {
-      tables: ['ballot_queue', 'idempotency_keys', 'pending_ballots', 'voter_keys', 'webhook_endpoints'],
+      tables: ['audit_entries'],
+      reason: 'a copied key goes with its event, of which a deletion leaves the trail alone',
+    },
+    {
+      tables: [
+        ...['ballot_queue', 'idempotency_keys', 'jobs', 'pending_ballots', 'roll_copies', 'voter_keys'],
+        'webhook_endpoints',
+      ],
       reason: 'a rotation of the secret key seals every stored secret again',
     },
   ],

@@ -87,11 +87,17 @@ export interface StartedService {
 /**
  * Starts the service as its own process, and waits until it listens or ends.
  * @param root the checkout to run, this one unless said otherwise
+ * @param onStart is given the process
  * @returns how it ended, where it refused to start
  */
-export async function startProcess(settings: Settings, root: string = ROOT): Promise<StartedService | Ended> {
+export async function startProcess(
+  settings: Settings,
+  root: string = ROOT,
+  onStart: (child: ChildProcess) => void = () => undefined,
+): Promise<StartedService | Ended> {
   const port = Number(settings['PORT'] ?? (await freePort()));
   const child = spawnProgram('src/main.ts', [], { PORT: String(port), LOG_LEVEL: 'error', ...settings }, root);
+  onStart(child);
   const { stdout, stderr } = collect(child);
   const closed = once(child, 'close');
   const ended = closed.then(() => ({ code: child.exitCode, stdout: stdout(), stderr: stderr() }));

@@ -74,7 +74,7 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'cells/move-account.ts requireCodes': MOVE,
   'cells/move-account.ts OF_DELETED_EVENTS': MOVE,
   'cells/move-account.ts tellGuests': MOVE,
-  'commands/backup-keys.ts backupKeys': OPERATOR,
+  'commands/backup-keys.ts listKnown': OPERATOR,
   'commands/cell-status.ts FIGURES': OPERATOR,
   'commands/recovery-server.ts describeRecovered': OPERATOR,
   'commands/reseal-secrets.ts PASSING': OPERATOR,

@@ -39,8 +39,8 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
     [
       'nothing reaches the database',
       'health is well while the database gives no answer',
-      "heartbeat.isSilent ? 'failed' : await checkDatabase()",
-      "heartbeat.isSilent ? 'ok' : await checkDatabase()",
+      "heartbeat.isAway ? 'failed' : await checkDatabase()",
+      "heartbeat.isAway ? 'ok' : await checkDatabase()",
     ],
     [
       'a newer release takes over',
