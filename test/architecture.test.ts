@@ -66,13 +66,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 1017,
   webhooks: 2662,
-  'voting-events': 5416,
+  'voting-events': 5433,
   'ballot-definition': 3954,
   voters: 5714,
-  payments: 4067,
+  payments: 4130,
   credits: 710,
-  ballots: 3157,
-  'ballot-log': 4704,
+  ballots: 3160,
+  'ballot-log': 4731,
   'service-log': 699,
   tally: 2554,
   results: 6349,
@@ -80,10 +80,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   console: 1142,
   demo: 435,
   cells: 1257,
-  commands: 4365,
+  commands: 4395,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_362;
+const LINES_OF_ALL = 68_598;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -103,7 +103,7 @@ function isReaddressed({ email: before }: Voter, { email }: Changed): boolean {
 }
 
 /**
- * Lets the corrected address of a participant vote no second time, beside the one that voted (completions 3.3). An address that only an
+ * Lets the corrected address of a participant vote no second time, beside the one that voted (completions 3, rule 3). An address that only an
  * earlier correction gave them, perhaps by mistake, may vote again.
  */
 async function moveParticipation(
