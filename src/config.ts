@@ -27,13 +27,17 @@ const count = (max: number) =>
 const webUrl = z
   .string()
   .refine(
-    (value) => URL.canParse(value) && /^https?:\/\//.test(value),
+    (value) => URL.canParse(value) && /^https?:\/\//.test(value) && !/\s/.test(value),
     'must be an address such as https://vote.example.org',
   )
   .transform((value) => /^.*[^/]/s.exec(value)?.[0] ?? '');
+/** An address that paths are put behind. */
+const baseOfUrls = webUrl.refine((value) => !/[?#@]/.test(value), 'must be an address without query and credentials');
 const key32 = (name: string) =>
   z
     .string()
+    // The decoder passes over every other sign.
+    .regex(/^[\w+/-]+={0,2}$/, `must be ${name} in base64 (make one: openssl rand -base64 32)`)
     .transform((value): Buffer => Buffer.from(value, 'base64'))
     .refine(
       (bytes) => bytes.length === SECRET_KEY_BYTES,
@@ -100,7 +104,7 @@ const cells = z.string().transform((value, context): readonly CellPlace[] => {
 const environmentSchema = z.object({
   PORT: port.default(3000),
   HOST: z.string().min(1).optional(),
-  BASE_URL: webUrl.optional(),
+  BASE_URL: baseOfUrls.optional(),
   /** Undefined in embedded mode: the database then lives in `dataDir`. */
   DATABASE_URL: databaseUrl
     .refine(
@@ -137,10 +141,13 @@ const environmentSchema = z.object({
   STATUS_PAGE_URL: webUrl.optional(),
   SMTP_URL: z
     .string()
-    .regex(/^smtps?:\/\//, 'must be an address such as smtp://user:password@mail.example.org:587')
+    .regex(/^smtps?:\/\/[^/]/, 'must be an address such as smtp://user:password@mail.example.org:587')
     .refine(isReadable, UNREADABLE)
     .optional(),
-  MAIL_FROM: z.string().min(3).default('Voting Service <no-reply@localhost.localdomain>'),
+  MAIL_FROM: z
+    .string()
+    .regex(/@[^\s<>@]+>?$/, 'must hold an address, such as Voting <no-reply@example.org>')
+    .default('Voting Service <no-reply@localhost.localdomain>'),
   /** The envelope sender, which receives bounces; the sender's address if undefined. */
   MAIL_BOUNCES: z
     .string()
@@ -165,7 +172,7 @@ const environmentSchema = z.object({
 /** One setting for each payment provider, such as `PROVIDER_A_API_URL`. */
 const addressOf = (name: ProviderName): string => `${name.toUpperCase()}_API_URL`;
 const providerAddresses = z
-  .object(Object.fromEntries(PROVIDER_NAMES.map((name) => [addressOf(name), webUrl.optional()])))
+  .object(Object.fromEntries(PROVIDER_NAMES.map((name) => [addressOf(name), baseOfUrls.optional()])))
   .transform((found) => Object.fromEntries(PROVIDER_NAMES.map((name) => [name, found[addressOf(name)]])));
 
 /** The name of a setting as a property: `DATA_DIR` becomes `dataDir`. */
@@ -236,7 +243,8 @@ function readKeyFolders(
 }
 
 function withoutEmpty(environment: Environment): Environment {
-  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+  const trimmed = Object.entries(environment).map(([name, value]) => [name, value?.trim()] as const);
+  return Object.fromEntries(trimmed.filter(([, value]) => value !== undefined && value !== ''));
 }
 
 function parseSettings<T>(schema: z.ZodType<T>, environment: Environment): T {
@@ -267,6 +275,8 @@ export function readConfig(environment: Environment = process.env): Config {
     throw new ConfigError(`DATABASE_CELLS needs DATABASE_URL: the cell ${MAIN_CELL}`);
   if (databaseCells.some(({ url }) => url === settings.databaseUrl))
     throw new ConfigError(`DATABASE_CELLS must not name the database of DATABASE_URL, which is the cell ${MAIN_CELL}`);
+  if (settings.metricsPort !== undefined && settings.metricsPort !== 0 && settings.metricsPort === settings.port)
+    throw new ConfigError('METRICS_PORT must be another port than PORT');
   const baseUrl = settings.baseUrl ?? `http://localhost:${settings.port}`;
   const dataDir = resolveFolder(settings.dataDir ?? path.join(PROJECT_ROOT, '.data'));
   return {
@@ -349,7 +359,7 @@ const apiAccessSchema = environmentSchema.pick({ PORT: true }).extend({
   VOTING_API_KEY: z
     .string('must be set: a key of your account with the scopes read and write')
     .regex(/^[\x21-\x7e]{1,255}$/, 'must be a key as it was shown once, without spaces or line breaks'),
-  VOTING_API: webUrl.optional(),
+  VOTING_API: baseOfUrls.optional(),
 });
 
 /** The API key and base URL for organizers' commands; the service on this machine unless VOTING_API is set. @throws ConfigError */

@@ -57,7 +57,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2070,
   'payment-providers': 2014,
-  database: 2340,
+  database: 2344,
   'embedded-postgres': 849,
   http: 4302,
   server: 1017,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4395,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_598;
+const LINES_OF_ALL = 68_612;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -19,9 +19,7 @@ const say = (text) => find('status').replaceChildren(text);
 /** As long as this tab is open and the vote does not count yet: a shared computer keeps nothing. */
 const memory = JSON.parse(sessionStorage.getItem(CODE) ?? '{"who":{},"votes":[],"unanswered":{}}');
 const remember = (changes) => sessionStorage.setItem(CODE, JSON.stringify(Object.assign(memory, changes)));
-let shown = {};
-let steps = ['vote', 'review', 'receipt'];
-let questions = [];
+let [shown, steps, questions] = [{}, ['vote', 'review', 'receipt'], []];
 
 class Refused extends Error {
   constructor(message, { reason, issues = [] } = {}) {
@@ -106,13 +104,12 @@ function refuse(error) {
   fail(message, reason === 'voter_key_invalid' ? [{ field: 'voterKey', message }] : issues);
 }
 
-/** An amount in the smallest unit of ISO 4217. Browsers give some currencies other decimals, which would show a hundredth of the price. */
-function money(amountMinor, currency) {
-  const code = currency.toUpperCase();
-  const none = 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.includes(code);
-  const digits = none ? 0 : 'BHD IQD JOD KWD LYD OMR TND'.includes(code) ? 3 : 2;
-  const shape = { style: 'currency', currency, minimumFractionDigits: digits, maximumFractionDigits: digits };
-  return new Intl.NumberFormat(undefined, shape).format(amountMinor / 10 ** digits);
+// Decimals by ISO 4217, which amounts count: browsers give some currencies others, and would show a hundredth of the price.
+const WHOLE = 'bif clp djf gnf isk jpy kmf krw pyg rwf ugx uyi vnd vuv xaf xof xpf';
+const THOUSANDTHS = 'bhd iqd jod kwd lyd omr tnd';
+function money(amount, currency) {
+  const digits = WHOLE.includes(currency) ? 0 : THOUSANDTHS.includes(currency) ? 3 : 2;
+  return (amount / 10 ** digits).toLocaleString([], { style: 'currency', currency, minimumFractionDigits: digits });
 }
 
 /** The way to a hosted page, which leads back here. */

@@ -21,9 +21,13 @@ export function splitHosts(url: string): string[] {
 /** A connection URL, of one or several hosts, without its password, which is given beside it. */
 export function withoutPassword(url: string): { readonly address: string; readonly password: string | undefined } {
   const [, start = '', hosts = '', rest = ''] = PARTS.exec(url) ?? [];
-  const [, user = start, password] = /^([^:]*:\/\/[^:]*):(.*)@$/s.exec(start) ?? [];
+  const [, user, before] = /^([^:]*:\/\/[^:]*):(.*)@$/s.exec(start) ?? [];
+  // One in the query has priority, as for the driver.
+  const [found, password = before] = /[?&]password=([^&]*)/.exec(rest) ?? [];
   if (password === undefined) return { address: url, password };
-  return { address: `${user}@${hosts}${rest}`, password: decodeURIComponent(password) };
+  const query = found === undefined ? rest : rest.replace(found, '').replace(/^([^?&]*)&/, '$1?');
+  const address = `${user === undefined ? start : `${user}@`}${hosts}${query}`;
+  return { address, password: decodeURIComponent(password.replace(/%(?![0-9a-f]{2})/gi, '%25')) };
 }
 
 const nameOf = ({ host, port }: pg.Client): string => `${host}:${port}`;

@@ -316,6 +316,27 @@ describe('an address whose password has a sign that must be encoded', () => {
   });
 });
 
+test.each([
+  ['BASE_URL', 'https://vote.example.org/?a=b'],
+  ['BASE_URL', 'https://user:pw@vote.example.org'],
+  ['BASE_URL', 'https://vote.exam\nple.org'],
+  ['API_DOC_URL', 'https://docs.example.org/\nx'],
+  ['MAIL_FROM', 'no address at all'],
+  ['MAIL_FROM', 'Club <no-reply>'],
+  ['SMTP_URL', 'smtp://'],
+  ['SECRET_KEY', `${'!'.repeat(20)}${newKey()}`],
+  ['METRICS_PORT', '3000'],
+])('%s that is %j is refused by its name', (name, value) => {
+  const own = { SECRET_KEY: KEY, DATABASE_URL: 'postgres://a@/voting', BASE_URL: 'https://vote.example.org' };
+  expect(() => readConfig({ ...own, [name]: value })).toThrow(name);
+});
+
+test('a setting of blanks is none, and blanks around one are not part of it', () => {
+  const { dataDir, host, companyName } = readConfig({});
+  const blank = readConfig({ DATA_DIR: ' ', HOST: '\t', COMPANY_NAME: '  ', BASE_URL: ' https://vote.example.org ' });
+  expect(blank).toMatchObject({ dataDir, host, companyName, baseUrl: 'https://vote.example.org' });
+});
+
 describe('the logs', () => {
   test('keep name and key when BASE_URL and SECRET_KEY change', async () => {
     const keyOf = async (changes: Readonly<Record<string, string>>) => {
