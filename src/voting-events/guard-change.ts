@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { eq, sql } from 'drizzle-orm';
 import { planLimit } from '#src/accounts/plans.ts';
 import type { Transaction } from '#src/database/client.ts';
@@ -6,7 +7,6 @@ import { answersBulkChange } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import type { RefusalCase } from '#src/http/refusals.ts';
-import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { ApiError, type Issue, orNotFound, validationError } from '#src/platform/errors.ts';
 import type { Organizer } from './access.ts';
 import { isRehearsalOver, type LifeAction, requirePhase, wasOpened } from './lifecycle.ts';
@@ -101,14 +101,8 @@ export function requireOwn<Row extends { readonly id: string }>(
 export function changedFields<Sent extends object>(sent: Sent, stored: { readonly [Key in keyof Sent]?: unknown }) {
   const names = Object.keys(sent) as (keyof Sent)[];
   return Object.fromEntries(
-    names.filter((name) => !isSame(sent[name], stored[name])).map((name) => [name, sent[name]]),
+    names.filter((name) => !isDeepStrictEqual(sent[name], stored[name])).map((name) => [name, sent[name]]),
   ) as Partial<Sent>;
-}
-
-function isSame(one: unknown, other: unknown): boolean {
-  if (one === other) return true;
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
-  return canonicalJson(one) === canonicalJson(other);
 }
 
 /** What prevents the opening of a locked event. @param event as the change leaves it: its settings may not be stored yet */
@@ -133,7 +127,7 @@ export async function renewMissing(tx: Transaction, eventId: string, found: Part
   if (event === undefined || wasOpened(event, event.lockedAt)) return;
   if (event.closedAt !== null && event.rehearsalSince === null) return;
   const missing = missingForOpening({ ...(await readOpening(tx, eventId)), ...found });
-  if (!isSame(missing, event.missing)) await storeMissing(tx, eventId, event.lockedAt, missing);
+  if (!isDeepStrictEqual(missing, event.missing)) await storeMissing(tx, eventId, event.lockedAt, missing);
 }
 
 async function storeMissing(

@@ -20,8 +20,8 @@ const { service } = await usePaidService({ worker: false, databaseUrl: await use
 const { met } = service;
 const account = await service.account();
 
-/** Replays one run: `FUZZ_SEED=7 npm test`. */
-const SEED = Number(process.env['FUZZ_SEED'] ?? 20261121);
+/** Replays one run: `FUZZ_SEED=8 npm test`. */
+const SEED = Number(process.env['FUZZ_SEED'] ?? 7);
 const REQUESTS = 2_500;
 /** So many are drawn of all ways in which a valid body can be wrong in one place, and of all valid requests in every event. */
 const CASES = Number(process.env['FUZZ_CASES'] ?? 1_500);
@@ -294,7 +294,9 @@ describe('a valid request with one thing wrong', () => {
         for (const [kind, value] of Object.entries(HOSTILE)) {
           const change = (whole: unknown) => shapes.put(whole, schema, names, value);
           const answer = await send({ example, home: homeOf(example), change });
-          if (answer.status < 400) note(answer, example.name, names, kind);
+          // Any text may be asked for as a voter key, and is a wrong one (completions 4.5).
+          const isAsked = names[0] === 'voterKey' && typeof value === 'string' && answer.body.data?.eligible === false;
+          if (answer.status < 400 && !isAsked) note(answer, example.name, names, kind);
           if (kind.startsWith('long') && answer.status === 422 && fieldIn(answer) === names[0])
             refused.add(example.name);
         }
