@@ -225,7 +225,8 @@ describe('voters', async () => {
       const shown = await own.show(`/voters/${voter.id}`);
       return shown.groupId === null ? shown : undefined;
     });
-    expect(found).toEqual({ ...voter, groupId: null });
+    expect(found).toEqual({ ...voter, groupId: null, updatedAt: found.updatedAt });
+    expect(found.updatedAt).toBeGreaterThan(voter.updatedAt);
   });
 
   test('come in batches, all or none, and every bad row is named', async () => {
