@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 1017,
   webhooks: 2662,
-  'voting-events': 5427,
+  'voting-events': 5428,
   'ballot-definition': 3954,
   voters: 5714,
   payments: 4130,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4395,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_606;
+const LINES_OF_ALL = 68_607;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
