@@ -24,6 +24,7 @@ import {
   HOUR,
   type Identity,
   livePendings,
+  MINUTE,
   type Pending,
   registeredBody,
   statusOf,
@@ -128,7 +129,14 @@ export function attemptStatuses(attempt: Attempt, now: number): string[] {
           ballotIssues(event, attempt.stored['votes'] as Entry[], null, false).exact.length > 0 ||
           took(event, attempt.stored['identity'] as Identity) ||
           paidAndWaits(event, attempt.stored['identity'] as Identity, now)));
-    return ['succeeded', ...(attempt.told ? [] : ['pending', 'failed']), ...(lost ? ['cancelled'] : [])];
+    // Ten minutes after the success the service makes the second call itself (completions 7.4).
+    const given = attempt.purpose !== 'vote' && now > attempt.createdAt + 10 * MINUTE;
+    return [
+      'succeeded',
+      ...(given ? ['fulfilled'] : []),
+      ...(attempt.told ? [] : ['pending', 'failed']),
+      ...(lost ? ['cancelled'] : []),
+    ];
   }
   if (pageOver(attempt, now))
     return attempt.provider === 'provider_a'
