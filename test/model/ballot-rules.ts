@@ -82,7 +82,11 @@ export function ballotRefusal(issues: ReturnType<typeof ballotIssues>, quadratic
   if (quadratic) return [refuse(422, 'validation_error', undefined, { store: 'maybe' })];
   const only = issues.outside && issues.exact.every((one) => one.endsWith('positionId')) ? 'not_in_group' : undefined;
   if (issues.loose) return [refuse(422, 'validation_error', undefined, { store: 'maybe' })];
-  return [refuse(422, 'validation_error', only, { issues: issues.exact, store: 'maybe' })];
+  const all = refuse(422, 'validation_error', only, { issues: issues.exact, store: 'maybe' });
+  // The group shows only to who has the key, which is checked after the body (completions 1.6): the other issues may come first.
+  const first = issues.exact.filter((one) => !one.endsWith('positionId'));
+  if (!issues.outside || first.length === 0) return [all];
+  return [all, refuse(422, 'validation_error', undefined, { issues: first, store: 'maybe' })];
 }
 
 export function balance(
