@@ -24,6 +24,7 @@ const NIGHT = [
   'test/secrecy/measured.test.ts',
   'test/faults/embedded-database.test.ts',
   'test/faults/backup.test.ts',
+  'test/faults/restore.test.ts',
   'test/faults/job-processes.test.ts',
   'test/unit/reference/built-assets.test.ts',
   'test/faults/claims.test.ts',

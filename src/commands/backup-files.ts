@@ -159,8 +159,11 @@ export function chooseTimeline(archive: Archive, manifest: BackupManifest, asked
   return asked;
 }
 
-/** Counts the WAL files to replay. @throws ApiError 409 if one is missing, because the server would silently stop there */
-export function countSegments(archive: Archive, manifest: BackupManifest, timeline: number): number {
+/**
+ * The WAL files to replay: how many, and the name of the last one if the archive has more than the backup.
+ * @throws ApiError 409 if one is missing, because the server would silently stop there
+ */
+export function findSegments(archive: Archive, manifest: BackupManifest, timeline: number) {
   const { walSegmentBytes: bytes } = manifest;
   const left = (archive.timelines.find(({ id }) => id === timeline)?.before ?? []).map(({ id, until }) => ({
     id,
@@ -182,5 +185,5 @@ export function countSegments(archive: Archive, manifest: BackupManifest, timeli
         `the archive lacks ${walFileName(owner, number, bytes)}, which a later moment needs: nothing behind it can be given back. Find it, or take a newer backup.`,
       );
   }
-  return Number(last - first) + 1;
+  return { count: Number(last - first) + 1, last: last > kept ? walFileName(ownerOf(last), last, bytes) : undefined };
 }

@@ -80,6 +80,7 @@ export function listenForStop() {
   const stop = (): void => asked.abort();
   process.once('SIGINT', stop).once('SIGTERM', stop);
   return {
+    signal,
     get stopped() {
       return signal.aborted;
     },

@@ -20,9 +20,11 @@ interface RecoverySettings {
 
 export type Recovered = NonNullable<Awaited<ReturnType<typeof describeRecovered>>>;
 
-type ReplayEnd =
-  | { readonly kind: 'recovered'; readonly recovered: Recovered }
-  | { readonly kind: 'ended'; readonly log: string };
+interface ReplayEnd {
+  /** Undefined if the server gave up. */
+  readonly recovered: Recovered | undefined;
+  readonly log: string;
+}
 
 const POLL_MS = 200;
 const SHOWN_EVENTS = 10;
@@ -115,8 +117,19 @@ async function describeRecovered(sockets: string, manifest: BackupManifest) {
   }
 }
 
-/** Starts a server on restored files, until it has replayed the WAL and is promoted, or gives up. @param onReplayed gets the WAL files so far */
-export async function replay(settings: RecoverySettings, onReplayed: (files: number) => void): Promise<ReplayEnd> {
+/** The WAL files that a server's log says it took out of the archive. */
+export const replayedFiles = (log: string): string[] =>
+  [...log.matchAll(/restored log file "([0-9A-F]{24})"/g)].map(([, file = '']) => file);
+
+/**
+ * Starts a server on restored files, until it has replayed the WAL and is promoted, or gives up.
+ * @param onReplayed gets the number of WAL files so far @param signal ends the server @throws AbortError
+ */
+export async function replay(
+  settings: RecoverySettings,
+  onReplayed: (files: number) => void,
+  signal: AbortSignal,
+): Promise<ReplayEnd> {
   const sockets = makeSocketFolder(settings.user);
   const server = spawnServer(settings, sockets);
   const state = { ended: false };
@@ -129,12 +142,12 @@ export async function replay(settings: RecoverySettings, onReplayed: (files: num
   try {
     while (!state.ended) {
       const recovered = await describeRecovered(sockets, settings.manifest);
-      if (recovered !== undefined) return { kind: 'recovered', recovered };
       const log = await readFile(settings.logFile, 'utf8');
-      onReplayed([...log.matchAll(/restored log file "[0-9A-F]{24}"/g)].length);
-      await Promise.race([delay(POLL_MS), ended]);
+      if (recovered !== undefined) return { recovered, log };
+      onReplayed(replayedFiles(log).length);
+      await Promise.race([delay(POLL_MS, undefined, { signal }), ended]);
     }
-    return { kind: 'ended', log: await readFile(settings.logFile, 'utf8') };
+    return { recovered: undefined, log: await readFile(settings.logFile, 'utf8') };
   } finally {
     // A fast shutdown writes a checkpoint, so that the next start needs no recovery.
     server.kill('SIGINT');

@@ -16,15 +16,14 @@ import path from 'node:path';
 import { findPrograms, type ProgramFolders } from '#src/database/postgres-programs.ts';
 import { canEnter, canRun, chooseServerUser, type ServerUser } from '#src/embedded-postgres/user.ts';
 import { conflict } from '#src/platform/errors.ts';
-import { exists } from '#src/platform/files.ts';
 import { KeyFolders } from '#src/platform/key-folders.ts';
 import { requireFreePort } from '#src/server/listen.ts';
 import { isReadable, type LivingKey } from '#src/voting-events/check-ballot-keys.ts';
 import {
   type BackupManifest,
   chooseTimeline,
-  countSegments,
   dataFolder,
+  findSegments,
   isWithin,
   readArchive,
   readManifest,
@@ -32,8 +31,8 @@ import {
 } from './backup-files.ts';
 import { type Answer, commandLine } from './cli.ts';
 import { parseMoment } from './options.ts';
-import { NO_PROGRESS, showProgress } from './progress.ts';
-import { ownFiles, type Recovered, replay } from './recovery-server.ts';
+import { listenForStop, NO_PROGRESS, showProgress } from './progress.ts';
+import { ownFiles, type Recovered, replay, replayedFiles } from './recovery-server.ts';
 import { requireDone, runProgram } from './run-program.ts';
 
 /**
@@ -106,7 +105,7 @@ async function give(user: ServerUser | undefined, ...files: readonly string[]): 
   if (user !== undefined) for (const file of files) await chown(file, user.uid, user.gid);
 }
 
-/** Copies a tree with the modes and the owner that the server requires. @param onCopied called with the number of files so far */
+/** Copies what is in a folder with the modes and the owner that the server requires. @param onCopied called with the number of files so far */
 async function copyTree(
   from: string,
   to: string,
@@ -114,7 +113,6 @@ async function copyTree(
   onCopied: (files: number) => void,
 ): Promise<void> {
   let copied = 0;
-  await mkdir(to, { mode: 0o700 });
   await give(user, to);
   for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
     const source = path.join(entry.parentPath, entry.name);
@@ -227,6 +225,19 @@ function lastFatal(log: string): string | undefined {
   return [...log.matchAll(/(?:FATAL|PANIC): +([^\n]+)/g)].at(-1)?.[1];
 }
 
+/**
+ * PostgreSQL takes a damaged file for the end of the log, and would lose what is behind it in silence.
+ * @param last the last file of the archive, if it has more than the backup @throws ApiError 409 if the server did not come to it
+ */
+function requireReplayed(log: string, last: string | undefined): void {
+  const files = replayedFiles(log);
+  if (last === undefined || files.includes(last)) return;
+  throw conflict(
+    'archive_damaged',
+    `the replay ended in ${files.toSorted().at(-1) ?? 'the backup'}, and the archive goes on to ${last}: that file is damaged, or holds the end of the log. Bring a sound copy of it into the archive, take away the files behind it that are not of this log, or name an earlier moment with --at.`,
+  );
+}
+
 function requireAfterBackup({ takenAt }: BackupManifest, at: string | undefined): void {
   if (at !== undefined && parseMoment(at) < takenAt)
     throw conflict(
@@ -275,6 +286,20 @@ async function startToStay({ data, logFile, user, programs }: Place): Promise<vo
     );
 }
 
+/** Makes the folder of the data, and first the log beside it: of two restores into one folder, only one can make the log. @throws ApiError 409 */
+async function claim({ data, logFile }: Place): Promise<void> {
+  await writeFile(logFile, '', { mode: 0o600, flag: 'wx' }).catch(() => {
+    throw conflict('folder_in_use', `${logFile} is there already, or cannot be made, and the server's log goes there.`);
+  });
+  try {
+    await requireNewFolder(data);
+    await mkdir(data, { mode: 0o700 });
+  } catch (fault) {
+    await rm(logFile);
+    throw fault;
+  }
+}
+
 /**
  * Restores a moment on a new server: copies a backup, replays the archived WAL up to the moment, and starts the server.
  * @throws ApiError 409 if the moment cannot be restored; the copied files are then removed
@@ -283,6 +308,12 @@ export async function restoreBackup(options: RestoreOptions, folders: ProgramFol
   const backup = path.resolve(options.backup);
   const archiveFolder = path.resolve(options.archive);
   const data = path.resolve(options.to);
+  // `pg_ctl` gives both names to a shell, between double quotes.
+  if (/["$`\\]/.test(data))
+    throw conflict(
+      'folder_name',
+      `${data}: the name may not hold a quotation mark ("), a $, a backslash or a backtick.`,
+    );
   const target = path.join(await realpath(path.dirname(data)).catch(() => path.dirname(data)), path.basename(data));
   for (const source of [backup, archiveFolder])
     if (isWithin(target, await realpath(source).catch(() => source)))
@@ -292,28 +323,26 @@ export async function restoreBackup(options: RestoreOptions, folders: ProgramFol
   const { folder: programs } = findPrograms(folders, NAMES, manifest.serverMajor, false);
   const archive = await readArchive(archiveFolder, manifest.walSegmentBytes);
   const timeline = chooseTimeline(archive, manifest, options.timeline);
-  const segments = countSegments(archive, manifest, timeline);
+  const segments = findSegments(archive, manifest, timeline);
   // Found out now, and not after hours of copying and replaying.
   await requireFreePort({ port: options.port, host: '127.0.0.1' }).catch(() => {
     throw conflict('port_in_use', `port ${options.port} cannot be listened on: name another one with --port.`);
   });
-  const place = { data, logFile: `${data}.log`, programs };
-  if (await exists(place.logFile))
-    throw conflict(
-      'folder_in_use',
-      `${place.logFile} is there already, and the server's log goes there: move it away.`,
-    );
-  await requireNewFolder(data);
   await mkdir(path.dirname(data), { recursive: true });
   const user = chooseServerUser();
-  requireReach(user, archiveFolder, path.dirname(data));
-  const verify = await runProgram(path.join(programs, 'pg_verifybackup'), [dataFolder(backup)]);
-  requireDone(verify, 'backup_damaged', 'the backup is damaged');
-  const work = { options, manifest, place: { ...place, user }, backup, archiveFolder, timeline, segments, json };
-  const recovered = await bringToMoment(work).catch(async (fault: unknown) => {
-    for (const made of [data, place.logFile]) await rm(made, { recursive: true, force: true });
-    throw fault;
-  });
+  const place = { data, logFile: `${data}.log`, programs, user };
+  await claim(place);
+  const stop = listenForStop();
+  const { signal } = stop;
+  const work = { options, manifest, place, backup, archiveFolder, timeline, segments, json, signal };
+  const recovered = await bringToMoment(work)
+    .catch(async (fault: unknown) => {
+      for (const made of [data, place.logFile]) await rm(made, { recursive: true, force: true });
+      throw signal.aborted
+        ? conflict('stopped', `${data} was asked for no longer: what was copied is removed.`)
+        : fault;
+    })
+    .finally(() => stop.release());
   await startToStay(work.place);
   const keys = await compareKeys(options.keys, recovered.livingKeys);
   const value = {
@@ -337,28 +366,36 @@ interface Work {
   readonly backup: string;
   readonly archiveFolder: string;
   readonly timeline: number;
-  readonly segments: number;
+  readonly segments: ReturnType<typeof findSegments>;
   readonly json: boolean;
+  readonly signal: AbortSignal;
 }
 
 async function bringToMoment({ options, manifest, place, backup, ...work }: Work): Promise<Recovered> {
-  const { data, user } = place;
-  const { archiveFolder, timeline, segments, json } = work;
+  const { data, user, programs } = place;
+  const { archiveFolder, timeline, segments, json, signal } = work;
+  requireReach(user, archiveFolder, path.dirname(data));
+  const verify = await runProgram(path.join(programs, 'pg_verifybackup'), [dataFolder(backup)], { signal });
+  requireDone(verify, 'backup_damaged', 'the backup is damaged');
   const shown = (total: number, unit: string) => (json ? NO_PROGRESS : showProgress(total, 0, unit));
   const copying = shown(await countFiles(dataFolder(backup)), 'files copied');
-  await copyTree(dataFolder(backup), data, user, (files) => copying.update(files, '')).finally(() => copying.stop());
+  const onCopied = (files: number): void => {
+    signal.throwIfAborted();
+    copying.update(files, '');
+  };
+  await copyTree(dataFolder(backup), data, user, onCopied).finally(() => copying.stop());
   await writeSettings(data, user, options.port, recoverySettings(options, archiveFolder, timeline));
-  const replaying = shown(segments, 'files of the log replayed');
-  const end = await replay({ ...place, manifest }, (files) => replaying.update(Math.min(files, segments), '')).finally(
-    () => replaying.stop(),
-  );
-  if (end.kind === 'ended') throw conflict('moment_not_reached', `${reasonIn(end.log, options)}.`);
-  const { lastCommitAt } = end.recovered;
+  const replaying = shown(segments.count, 'files of the log replayed');
+  const onReplayed = (files: number): void => replaying.update(Math.min(files, segments.count), '');
+  const { recovered, log } = await replay({ ...place, manifest }, onReplayed, signal).finally(() => replaying.stop());
+  if (recovered === undefined) throw conflict('moment_not_reached', `${reasonIn(log, options)}.`);
+  if (options.at === undefined && options.point === undefined) requireReplayed(log, segments.last);
+  const { lastCommitAt } = recovered;
   if (options.at !== undefined && lastCommitAt !== null && lastCommitAt > parseMoment(options.at))
     throw conflict(
       'moment_passed',
       `the server replayed more than was asked for, up to ${new Date(lastCommitAt).toISOString()}.`,
     );
   await dropRecoverySettings(data);
-  return end.recovered;
+  return recovered;
 }

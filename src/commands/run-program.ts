@@ -9,16 +9,19 @@ interface ProgramOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   readonly onText?: (text: string) => void;
+  /** Ends the program, and `runProgram` throws an `AbortError`. */
+  readonly signal?: AbortSignal;
 }
 
 /** Runs a program of PostgreSQL to its end, with English messages, which callers parse. */
 export async function runProgram(
   file: string,
   words: readonly string[],
-  { environment = {}, user, onText }: ProgramOptions = {},
+  { environment = {}, user, onText, signal }: ProgramOptions = {},
 ) {
   const child = spawn(file, words, {
     ...user,
+    ...(signal && { signal }),
     cwd: '/',
     env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
