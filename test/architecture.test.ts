@@ -67,23 +67,23 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 1017,
   webhooks: 2662,
   'voting-events': 5428,
-  'ballot-definition': 3954,
+  'ballot-definition': 3951,
   voters: 5714,
   payments: 4130,
-  credits: 710,
+  credits: 709,
   ballots: 3160,
-  'ballot-log': 4731,
+  'ballot-log': 4729,
   'service-log': 699,
   tally: 2554,
   results: 6349,
   letters: 1035,
   console: 1142,
   demo: 435,
-  cells: 1257,
-  commands: 4395,
+  cells: 1252,
+  commands: 4452,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_607;
+const LINES_OF_ALL = 68_653;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

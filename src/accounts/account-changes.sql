@@ -1,12 +1,12 @@
--- Trigger: when an account's plan changes, notifies all processes at the commit, because they cache callers with their plan.
+-- Trigger: when an account's plan changes, notifies all processes at the commit, because each process caches callers with their plan.
 CREATE OR REPLACE FUNCTION tell_account_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('account_changed', NEW.id);
   RETURN NULL;
 END $$;
 
--- Removes up to p_limit entries of the audit trail of an account that is in another cell now. Returns how many. Runs with the rights of the
--- owner, because the role of the service may only add to the trail.
+-- Deletes up to p_limit audit entries of an account that has moved to another cell. Returns how many. SECURITY DEFINER: the service's role
+-- may only add to the audit trail.
 CREATE OR REPLACE FUNCTION delete_entries_of_moved(p_account text, p_limit integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE

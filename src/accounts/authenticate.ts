@@ -49,7 +49,7 @@ export class Authenticator {
     this.#deps = deps;
   }
 
-  /** @param mayAsk whether the database may be asked about a key not valid lately @throws ApiError `unauthorized` */
+  /** @param mayAsk whether to query the database for a key that was not valid within `KNOWN_MS` @throws ApiError `unauthorized` */
   async authenticate(authorization: string | undefined, mayAsk: () => boolean = () => true): Promise<Caller> {
     const hash = hashOfKey(authorization);
     if (hash === undefined) throw unauthorized();
@@ -99,7 +99,7 @@ export class Authenticator {
     const ageMs = kept === undefined ? Number.POSITIVE_INFINITY : nowMs - kept.readAtMs;
     if (kept !== undefined && ageMs < HIT_MS) return kept.found;
     if ((this.#unknown.get(name) ?? 0) > nowMs) return undefined;
-    // Concurrent requests with one key share a look-up, which counts once for `mayAsk`.
+    // Concurrent requests with one key share a look-up, so `mayAsk` counts them once.
     if (!this.#asking.has(name) && ageMs >= KNOWN_MS && !mayAsk()) return undefined;
     const ask = () => this.#ask(name, nowMs).finally(() => this.#asking.delete(name));
     return this.#asking.getOrInsertComputed(name, ask);

@@ -45,7 +45,7 @@ function shortenedValue(value: unknown): unknown {
   return { length: codePointLength(text), sha256: sha256(text).toString('hex') };
 }
 
-/** The fields of one side of a change, each of a bounded size. */
+/** The fields before or after a change, each shortened to a bounded size. */
 export function shortened(fields: Record<string, unknown> | null | undefined): Record<string, unknown> | null {
   if (fields === null || fields === undefined) return null;
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shortenedValue(value)]));
@@ -96,7 +96,7 @@ export function differenceOf(before: object, after: object) {
 }
 
 interface ChangeFilter extends TimeWindow {
-  /** Searched in the action, the resource's ID and the API key's name. */
+  /** Text to find in the action, the resource's ID or the API key's name. */
   readonly search?: string | undefined;
   readonly action?: string | undefined;
   readonly resource?: string | undefined;
@@ -110,7 +110,7 @@ const visibleIn = (eventId: string, isOwner: boolean) =>
     isOwner ? undefined : sql`NOT starts_with(${auditEntries.action}, 'webhook_endpoint.')`,
   );
 
-/** Names of the key and account behind a change: a guest's from another cell stand in a table of their own. */
+/** Names of the key and account behind a change. The names of a guest from another cell are in `guest_keys`. */
 const BY = {
   keyName: sql<string | null>`coalesce(${apiKeys.name}, guest_keys.name)`,
   keyHint: sql<string | null>`coalesce(${apiKeys.hint}, guest_keys.hint)`,

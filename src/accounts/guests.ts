@@ -2,11 +2,11 @@ import { sql } from 'drizzle-orm';
 import { type Database, type Executor, isTrue, valuesOf } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
 
-// An account whose cell is another one than that of an event which is shared with it (docs/scaling.md).
+// A guest is an account of another cell with which an event of this cell is shared (docs/scaling.md).
 
 /**
- * Stores in an account's own cell that events of another cell may be shared with it. Written before the first of them is; a row too
- * many costs a look-up. The lock has a move of the account take the row along. Idempotent.
+ * Stores in an account's own cell that events of another cell may be shared with it. Call before the first such event is shared: a row that
+ * turns out to be superfluous only costs a look-up. The lock makes a concurrent move of the account copy the row, too. Idempotent.
  * @returns false if the account is not in this cell any more: nothing was stored
  */
 export function noteGuestCell(executor: Executor, accountId: string, cell: string): Promise<boolean> {
@@ -25,11 +25,11 @@ export async function noteArrivingGuest(executor: Executor, accountId: string, c
   );
 }
 
-/** The names of the cells that may have events which are shared with an account of this one. */
+/** Names of the other cells that may have events shared with an account of this cell. */
 export const listGuestCells = (executor: Executor, accountId: string): Promise<string[]> =>
   valuesOf(executor, sql`SELECT cell FROM guest_cells WHERE account_id = ${accountId} ORDER BY cell`);
 
-/** Stores in an event's cell who a guest from another one is, before the guest's first request there: names never change. Idempotent. */
+/** Stores a guest's key and names in the cell of the event, before the guest's first request there. Idempotent: names never change. */
 export async function noteGuestKey(db: Database, caller: Caller): Promise<void> {
   const { keyId, accountId, accountName, keyName, keyHint } = caller;
   await db.execute(sql`

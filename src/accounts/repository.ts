@@ -68,7 +68,7 @@ export async function isKeyGood(
 
 /** Stores the last use of many keys in one statement. */
 export async function updateLastUsed(db: Database, used: ReadonlyMap<string, number>): Promise<void> {
-  // Locked in the order of IDs: of two processes that update the same keys in other orders, one would fail as a deadlock.
+  // Locked in the order of IDs: two processes that lock the same keys in different orders would deadlock, and one would fail.
   await db.execute(sql`
     WITH used AS (
       SELECT * FROM unnest(${sql.param([...used.keys()])}::text[], ${sql.param([...used.values()])}::bigint[]) AS u (id, at)

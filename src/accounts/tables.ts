@@ -6,7 +6,7 @@ import type { Scope } from '#src/http/caller.ts';
 export const accounts = pgTable('accounts', {
   id: text().primaryKey(),
   name: text().notNull(),
-  /** The e-mail address for notices that something of the account has stopped working. */
+  /** The e-mail address for notices, for instance that a webhook endpoint of the account has stopped working. */
   contactEmail: text('contact_email'),
   plan: text().$type<'free' | 'pro' | 'enterprise'>().notNull(),
   /** Stored in the row so that one conditional update can enforce the plan's limit, safe against races. */

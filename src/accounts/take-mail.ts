@@ -62,9 +62,9 @@ function quotasOf(
 }
 
 /**
- * Counts a mail against all its limits, or against none where one is exhausted. The counts stay if the mail is not sent.
- * @param run the job that sends it, whose row says in the same statement that it was counted
- * @returns the limit that allows the mail last, that of the plan before all others; undefined if the mail may be sent
+ * Counts a mail against all its limits, or against none if one limit is exhausted. The counts stay even if the mail is not sent.
+ * @param run the job that sends the mail: the same statement marks the job's row as counted
+ * @returns the limit that allows the mail last, or the plan's limit if that is exhausted; undefined if the mail may be sent
  */
 export async function takeMail(
   db: Database,
@@ -101,7 +101,7 @@ export async function takeMail(
     const [counted] = rows;
     if (counted?.until != null) return { until: Number(counted.until), isOfPlan: counted.is_of_plan === true };
     if (Number(counted?.taken) === quotas.length) return undefined;
-    // A concurrent mail took the last of a limit, which this statement did not see yet; the next one does.
+    // A concurrent mail used up a limit after this statement's snapshot was taken. The next statement sees it.
   }
 }
 

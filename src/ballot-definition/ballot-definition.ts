@@ -15,9 +15,9 @@ import { type BallotRows, listGroups, listParts, listPositions, readSmallBallot 
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
 
 export interface BallotPosition extends Position {
-  /** Approved candidates: those a voter may choose. */
+  /** Approved candidates, which a voter may choose. */
   readonly candidates: readonly Candidate[];
-  /** Approved and withdrawn candidates: those a stored ballot may name. */
+  /** Approved and withdrawn candidates, which a stored ballot may name. */
   readonly everCandidates: readonly Candidate[];
   /** Candidates of any status, so that a count finds every candidate that a ballot names. */
   readonly allCandidates: readonly Candidate[];
@@ -40,11 +40,11 @@ export interface BallotDefinition {
   readonly candidateByNumber: ReadonlyMap<number, Candidate>;
   /** True if SQL outside the service changed rows that confirmed ballots depend on: no ballot may then be cast or confirmed. */
   readonly isForged: boolean;
-  /** False if the event had no ballot log in the snapshot that was read: the definition then cannot differ from a logged one. */
+  /** False if the event had no ballot log in the snapshot that was read: there is then no logged definition that it could differ from. */
   readonly mayBeLogged: boolean;
 }
 
-/** Whether the service can have written a candidate. Forged numbers or repeated positions falsify counts or exhaust memory. */
+/** Whether the service can have written a candidate. SQL could forge numbers or repeat positions to falsify counts or exhaust memory. */
 const isOwn = ({ number, positionIds }: Candidate): boolean =>
   number > 0 && number <= MAX_CANDIDATE_NUMBER && new Set(positionIds).size === positionIds.length;
 
@@ -99,12 +99,12 @@ const readBallotDefinition = async (tx: Transaction, event: VotingEvent): Promis
 
 type IsForged = (db: Database, definition: BallotDefinition) => Promise<boolean>;
 
-/** Whether a cached definition is at least as new as the event. At equal versions, a different end means that SQL outside the service changed it. */
+/** Whether a cached definition is at least as new as the event. At equal versions, only direct SQL makes the ends differ. */
 const isAsNew = (kept: BallotDefinition, event: VotingEvent): boolean =>
   kept.event.definitionVersion > event.definitionVersion ||
   (kept.event.definitionVersion === event.definitionVersion && endsOf(kept.event) === endsOf(event));
 
-/** Characters, or choices of candidates by position, from which reading a definition takes tens of milliseconds. */
+/** Above this sum of description characters and ten times the choices, reading a definition takes tens of milliseconds. */
 const LARGE = 100_000;
 
 /** Characters of all descriptions of a ballot. */
@@ -118,7 +118,7 @@ export const choicesIn = ({ positions }: BallotDefinition): number =>
 const isLarge = (definition: BallotDefinition | undefined): boolean =>
   definition !== undefined && describedIn(definition) + 10 * choicesIn(definition) > LARGE;
 
-/** Memory for definitions: 4,000 of ten candidates, or 11 of 1,000 candidates in each of 100 positions. */
+/** Memory of the cache, in bytes: 4,000 definitions of ten candidates, or 11 definitions of 1,000 candidates in each of 100 positions. */
 const KEPT_BYTES = 128 * 2 ** 20;
 
 const partsOf = ({ positions, candidates, groups, sponsors }: BallotDefinition): object[] => [
@@ -128,13 +128,13 @@ const partsOf = ({ positions, candidates, groups, sponsors }: BallotDefinition):
   ...sponsors,
 ];
 
-/** Characters of all texts of a definition: also names and addresses, which a thousand sponsors have megabytes of. */
+/** Characters of all texts of a definition, including names and addresses: a thousand sponsors can have megabytes of them. */
 export const charactersIn = (definition: BallotDefinition): number =>
   partsOf(definition)
     .flatMap((part) => Object.values(part))
     .reduce((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
 
-/** About what a definition takes in memory, with the texts of its ballot (`BallotText`): 1,000 bytes for each part, and its texts. */
+/** Estimates the bytes in memory of a definition and of the texts of its ballot (`BallotText`). */
 function bytesOf(definition: BallotDefinition): number {
   const topUps = definition.positions.map(({ quadraticTopUp }) => JSON.stringify(quadraticTopUp ?? ''));
   const characters = charactersIn(definition) + topUps.join('').length;
@@ -146,7 +146,7 @@ export class BallotDefinitionCache {
   readonly #db: Database;
   readonly #definitions: RecentMap<BallotDefinition>;
   readonly #loading = new Map<string, Promise<BallotDefinition | undefined>>();
-  /** Loads of one account run one after the other, with rests after large ones: an account could change a large ballot all the time. */
+  /** Loads of one account take turns, with a rest after a large one: an account that keeps changing a large ballot blocks no other. */
   readonly #turns = new SharedTurns<BallotDefinition | undefined>({ rests: isLarge });
   readonly #isForged: IsForged;
 
@@ -163,11 +163,11 @@ export class BallotDefinitionCache {
     if (kept !== undefined && isAsNew(kept, event)) return kept;
     const load = () => this.#turns.share(event.accountId, event.id, () => this.#load(event));
     const loaded = await (this.#loading.get(event.id) ?? load());
-    // The load under way may have begun before the event's version was committed: its callers then share the next load.
+    // The running load may have begun before the event's version was committed: its callers then share the next load.
     return loaded === undefined || isAsNew(loaded, event) ? loaded : load();
   }
 
-  /** The present definition; the event stays locked until the transaction ends. Takes no second connection, which could deadlock the pool. */
+  /** The present definition; the event stays locked until the transaction ends. Takes no second connection, which could deadlock. */
   async getForUpdate(tx: Transaction, eventId: string): Promise<BallotDefinition | undefined> {
     const event = await holdEvent(tx, eventId);
     if (event === undefined) return undefined;
@@ -195,7 +195,7 @@ export class BallotDefinitionCache {
   }
 }
 
-/** The ballot of an event. @throws ApiError `not_found` if the event was deleted meanwhile */
+/** The ballot definition of an event. @throws ApiError `not_found` if the event was deleted meanwhile */
 export const requireBallotDefinition = async (definitions: BallotDefinitionCache, event: VotingEvent) =>
   orNotFound(await definitions.get(event));
 

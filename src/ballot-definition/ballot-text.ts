@@ -41,7 +41,7 @@ const viewBallotCandidate = (candidate: Candidate, groups: Groups): BallotView['
 export class BallotText {
   readonly #definition: BallotDefinition;
   readonly #groups: Groups;
-  /** Approved candidates of any position, in the organizer's order: each position's part of the list is then in that order, too. */
+  /** Approved candidates of any position, in the organizer's order, so that the list of each position is in this order, too. */
   readonly #candidates: readonly Candidate[];
   readonly #texts = new Map<Candidate, string>();
 
@@ -52,7 +52,7 @@ export class BallotText {
     this.#groups = new Map(definition.groups.map(({ id, name }) => [id, { id, name }]));
   }
 
-  /** The answer, in pieces (contract, "Ballot"; completions 4.2). @param order the name of a shuffled order; undefined for the fixed order */
+  /** The answer, in pieces (contract, "Ballot"; completions 4.2). @param order the name of a shuffled order; undefined for the fixed one */
   *write(order: string | undefined): Generator<string> {
     const { event, positions, sponsors } = this.#definition;
     const { votingEventId, ...lists }: Omit<BallotView, 'candidates'> = {
@@ -157,7 +157,7 @@ const isLong = (definition: BallotDefinition): boolean =>
   definition.positions.reduce((sum, { candidates }) => sum + candidates.length, 0) > LONG_BALLOT.candidates ||
   charactersIn(definition) > LONG_BALLOT.characters;
 const KEPT_BYTES = 64 * 2 ** 20;
-/** About what an entry takes beside its text. */
+/** Estimated bytes of an entry beside its text. */
 const ENTRY_BYTES = 1_000;
 
 /** Caches the ballots of fixed orders, and of shuffled orders by seed. Without a seed each ballot has its own order, and is not cached. */
@@ -187,7 +187,7 @@ export class BallotCache {
     const name = `${id} ${definitionVersion} ${order ?? 'fixed'}`;
     const kept = this.#kept.get(name);
     if (kept !== undefined) {
-      // Makes it the newest.
+      // Makes the entry the newest, so that it is evicted last.
       this.#kept.set(name, kept);
       return kept;
     }
@@ -201,7 +201,7 @@ export class BallotCache {
   }
 
   async #make(name: string, definition: BallotDefinition, order: string | undefined): Promise<CachedJson> {
-    // Set again once it is compressed, because it weighs less then.
+    // The cache entry is set again once the text is compressed, because it then takes less memory.
     const making = CachedJson.of(this.#textOf(definition).write(order), (shrunk) => this.#kept.set(name, shrunk));
     this.#making.set(name, making);
     try {

@@ -68,7 +68,7 @@ export async function candidateIssues(executor: Executor, eventId: string, links
   ];
 }
 
-/** As `candidateIssues` for a registration, which no referendum takes: only the organizer may set what a choice means. */
+/** Like `candidateIssues`, for a registration. A referendum takes no registrations: only the organizer may set what a choice means. */
 export async function registrationIssues(
   executor: Executor,
   eventId: string,
@@ -87,7 +87,7 @@ export async function registrationIssues(
   ];
 }
 
-/** The positions, group and role to check for a PATCH. Stored positions and role are checked too if one of them changes or the candidate is approved. */
+/** The links to check for a PATCH: positions and role only if one of them changes or the candidate is approved; a group if it was sent. */
 export function changedLinks(before: Candidate, body: SoundParts<Body>, isFaulty: IsFaulty): CandidateLinks {
   const stands = body.status === 'approved' && before.status !== 'approved';
   const changed = changedFields(body, before);

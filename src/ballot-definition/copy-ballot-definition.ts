@@ -9,7 +9,7 @@ interface BallotDefinitionCopy {
   readonly nowMs: number;
   /** Whether positions keep their offers of credits for money. */
   readonly withPrices: boolean;
-  /** The rows of a source in another cell; left out for one in this database. */
+  /** The rows of a source in another cell; left out for a source in this database. */
   readonly rows?: DefinitionRows;
   /** Whether candidates keep their e-mail addresses: only in a copy within one account. */
   readonly withEmails: boolean;
@@ -18,7 +18,7 @@ interface BallotDefinitionCopy {
 type Kind = keyof typeof PREFIXES;
 
 const TABLES = ['voting_events', 'groups', 'positions', 'candidates', 'sponsors'] as const;
-/** By table, the rows of an event and its definition as JSON. */
+/** The rows of an event and of its definition as JSON, by table. */
 export type DefinitionRows = Readonly<Record<(typeof TABLES)[number], string>>;
 
 /** Reads the rows to copy for another cell. Call with the source locked. */
@@ -33,7 +33,7 @@ export async function readDefinitionRows(tx: Transaction, sourceId: string): Pro
   return Object.fromEntries(found) as DefinitionRows;
 }
 
-/** A table with the rows of the source: in this database, or as they were read from another cell. */
+/** The rows of the source: a table of this database, or the JSON that was read from another cell. */
 const sourceOf = (rows: DefinitionRows | undefined, table: keyof DefinitionRows): SQL =>
   rows === undefined
     ? sql`${sql.identifier(table)}`

@@ -9,8 +9,8 @@ export const roleMessage = (isNeeded: boolean): string =>
 
 /**
  * Issues of references between the rows of a document, and of repeated IDs and names.
- * @param isStored whether a candidate stands as it is shown: a role that it lacks since its position became a referendum makes the event
- *   not ready, and is no issue (completions 3, rule 4)
+ * @param isStored whether the event already has this candidate with these positions and this role. Its role may be missing because its
+ * position became a referendum later: the event is then not ready, but the document has no issue (completions 3, rule 4)
  */
 export function linkIssues(
   definition: EventDefinition,

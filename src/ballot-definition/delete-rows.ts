@@ -60,7 +60,7 @@ export function removeDeletedRowsJob(
 const hasNoPosition = ({ positionIds }: Candidate): boolean => positionIds.length === 0;
 const viewDeleted = ({ id, name }: { readonly id: string; readonly name: string }) => ({ id, name });
 
-/** What the audit trail says of a row that is deleted. */
+/** The fields of a deleted row that the audit trail records. */
 const AUDITED = {
   positions: ['title', 'votingMethod', 'groupId'],
   candidates: ['name', 'positionIds', 'groupId', 'status'],
@@ -104,7 +104,7 @@ export async function queueDeletion(
     await updateCandidate(tx, eventId, id, { deletedAt });
   } else {
     await updateGroup(tx, eventId, id, { deletedAt, nameKey: null });
-    // Here, and not in the job that changes the voters: it may run after the close, which commits to this number.
+    // Count here, not in the job that changes the voters: the job may run after the close, whose leaf commits to this number.
     await countRollChanges(tx, deps.secrets, event, { roll: await countVotersIn(tx, eventId, id) });
     const touched = await leaveGroup(tx, eventId, id, deletedAt);
     await publish(tx, deps, about, 'candidate.updated', touched.map(viewCandidate));

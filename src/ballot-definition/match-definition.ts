@@ -9,9 +9,9 @@ export type Kind = keyof typeof CAPS;
 type Named = { readonly id: string };
 
 /**
- * Finds the event's row for each row of a document: the row of the same ID, otherwise a row that has a key in common and that the
- * document does not name by its ID. Linear in the number of keys, also where many rows share one.
- * @returns the IDs of the event's rows by those of the document
+ * Finds the event's row for each row of a document: the row with the same ID, otherwise a row that shares a key and whose ID the document
+ * does not contain. Linear in the number of keys, even if many rows share one.
+ * @returns the ID of the event's row, by the ID of the document's row
  */
 async function matchRows<Row extends Named, Stored extends Named>(
   rows: readonly Row[],
@@ -47,7 +47,7 @@ async function matchRows<Row extends Named, Stored extends Named>(
   return ids;
 }
 
-/** A document that is sent again with IDs of its own changes the rows that it made: rows are matched by ID, then by name. */
+/** Matches rows by ID, then by name: a document that is sent again with its own IDs changes the rows that it created the first time. */
 export async function matchDefinition(
   definition: EventDefinition,
   stored: Awaited<ReturnType<typeof listParts>>,

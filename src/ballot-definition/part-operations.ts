@@ -22,7 +22,7 @@ interface Words {
 
 type Target<Row> = Organizer & { readonly row: Row };
 
-/** What differs between the kinds of parts of a ballot. */
+/** The properties in which the kinds of parts (positions, candidates, groups, sponsors) differ. */
 interface PartKind<Row extends { readonly id: string }, Query extends z.ZodType, Creation, Change> {
   readonly name: 'Candidate' | 'Group' | 'Position' | 'Sponsor';
   readonly view: z.ZodType;
@@ -47,7 +47,7 @@ interface PartKind<Row extends { readonly id: string }, Query extends z.ZodType,
   readonly others?: (router: Hono<Env>, event: MiddlewareHandler<Env & { Variables: { target: Organizer } }>) => void;
 }
 
-/** The routes to list, create, read, change and delete parts of a ballot of one kind. */
+/** The routes to list, create, read, change and delete the parts of one kind. */
 export function partRouter<Row extends { readonly id: string }, Query extends z.ZodType, Creation, Change>(
   deps: Deps,
   kind: PartKind<Row, Query, Creation, Change>,

@@ -51,7 +51,7 @@ type GivenSettings = {
 /** Settings that a method has and that may be null. */
 const OPTIONAL: ReadonlySet<Setting> = new Set(['quadraticTopUp', 'majorityRequired']);
 
-/** Settings that are given though the method does not have them, and settings that it needs and that are null. */
+/** Issues of settings that are given but do not belong to the method, and of required settings that are null. */
 function refuseUnfit(method: VotingMethod, given: GivenSettings): Issue[] {
   const own = METHOD_RULES[method].settings;
   const foreign = SETTINGS.filter((name) => !(name in own) && given[name] != null);

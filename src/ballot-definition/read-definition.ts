@@ -22,7 +22,7 @@ function fieldsOf(
   }));
 }
 
-/** The document of an event. In a rehearsal, that of the event which its end leaves: who registered in it goes with it. */
+/** The document of an event. In a rehearsal, it describes the event after the rehearsal: without candidates who registered in it. */
 export async function readDefinition(executor: Executor, event: VotingEvent, nowMs: number) {
   const { voter, candidate, ballot, log, payments } = settingsOf(event);
   const { groups, positions, candidates, sponsors } = await listParts(executor, event.id);
@@ -55,7 +55,7 @@ export type ReadDefinition = Awaited<ReturnType<typeof readDefinition>>;
 
 const KINDS = { groups: 'group', positions: 'position', candidates: 'candidate', sponsors: 'sponsor' } as const;
 
-/** All differences between two definitions of one event, which can have megabytes: yields to other requests between rows. */
+/** All differences between two definitions of one event. Pauses between rows for other requests: a definition can have megabytes. */
 export async function differencesOf(
   eventId: string,
   before: ReadDefinition,

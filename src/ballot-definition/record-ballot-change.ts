@@ -19,7 +19,6 @@ export type CreatePart<Row, Body, Needs = BallotChangeDeps> = (
   organizer: Organizer,
   body: Body,
 ) => Promise<Row>;
-/** Changes the row with an ID. */
 export type ChangePart<Row, Body, Needs = BallotChangeDeps> = (
   tx: Transaction,
   deps: Needs,
@@ -100,7 +99,7 @@ export async function recordBallotChange(
   else await recordEvent(tx, deps, { ...told, change: entry });
 }
 
-/** A business that takes these prices takes each number of credits of the offer: both ends are within its bounds, and neighbours in its steps. */
+/** Prices to check with the payment business. If it accepts them, it accepts every price of the offer: bounds and step fit all prices. */
 export function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: number }[] {
   if (topUp.pricingModel === 'tiered')
     return topUp.tiers.map(({ amountMinor }, index) => ({ field: `tiers[${index}].amountMinor`, amountMinor }));

@@ -43,7 +43,7 @@ export async function checkRegistration(
   await requireRegistration(tx, event, body, await readNow(tx), rehearsal);
 }
 
-/** Rows of candidates with rejected registrations, which take no place but are read with every ballot: deleting them makes room. */
+/** Most candidates of an event. Rejected registrations count here, not against the cap: they are read with every ballot. */
 const MOST_CANDIDATES = 3 * CAPS.candidates;
 
 /** @returns how many candidates there are @throws ApiError 422, 403, 422 `plan_limit` */
@@ -87,7 +87,7 @@ export async function registerCandidate(
 ): Promise<Candidate> {
   const event = await lockForChange(tx, votingEventId);
   if (read !== undefined) requireSameWorld(read, event);
-  // A price was set while this request was read. The caller has not seen it and must retry.
+  // The event asks for a payment since this request read it. The caller has not seen the price and must retry.
   if (read !== undefined && event.payToRegisterCandidate !== null) throw worldChanged();
   const nowMs = event.lockedAt;
   const count = await requireRegistration(tx, event, body, nowMs, rehearsal);
@@ -180,7 +180,7 @@ export async function withdrawPaidCandidate(
   const event = await lockEvent(tx, votingEventId);
   if (event === undefined) return;
   if (isFinalAt(event, event.lockedAt)) {
-    // The result of a closed round keeps the candidate; the next round and the real ballot do not.
+    // The result of a closed rehearsal round keeps the candidate. A later job withdraws it from the next round and the real ballot.
     const runAtMs = event.lockedAt + REHEARSED_MS;
     if (event.rehearsalSince !== null) await enqueue(tx, WITHDRAW_PAID_CANDIDATE, { votingEventId, id }, { runAtMs });
     return;

@@ -38,7 +38,7 @@ const CAPPED = namesOf(CAPS);
 
 type Parts = Awaited<ReturnType<typeof listParts>>;
 
-/** Issues of a document's rows that can be found without the database. */
+/** Issues of a document's rows that need no database query. @param stored the event's candidates */
 const rowIssues = (definition: EventDefinition, stored: Parts['candidates'] = []): Issue[] => [
   ...linkIssues(definition, ({ id, positionIds, referendumRole = null }) => {
     const before = stored.find((one) => one.id === id);
@@ -54,7 +54,7 @@ const within = (index: number, issues: readonly Issue[]): Issue[] =>
 
 /**
  * Replaces a draft's groups, positions, candidates and sponsors by those of a document. A row with the ID or name of an existing row
- * updates that row, other rows are new, and rows that the document lacks are deleted. Call with the event locked; renew its definition afterwards.
+ * updates that row, other rows are new, and rows that the document lacks are deleted. Call with the event locked; renew it afterwards.
  * @throws ApiError 422 with all issues, 422 `plan_limit`; 409 `event_has_ballots` if a deleted candidate's registration was paid
  */
 async function applyDefinition(
@@ -65,7 +65,7 @@ async function applyDefinition(
   definition: EventDefinition,
 ): Promise<void> {
   const before = await listParts(tx, event.id);
-  // Registrations take no place of the organizer's: what is shown can be sent back.
+  // Registrations do not count against the cap, so an event can have more rows than the cap. Its document can be sent back.
   const mostOf = (kind: Kind): number => Math.max(CAPS[kind], before[kind].length);
   for (const kind of CAPPED)
     if (definition[kind].length > mostOf(kind)) throw planLimit(`${kind}_per_event`, mostOf(kind));
@@ -73,7 +73,7 @@ async function applyDefinition(
   const issues = rowIssues(definition, before.candidates);
   const offered = new Set(before.positions.map(({ quadraticTopUp }) => canonicalJson(quadraticTopUp)));
   for (const [index, { quadraticTopUp = null }] of definition.positions.entries()) {
-    // What is shown can be sent back, whatever became of the plan and the payment business.
+    // An offer that the event already has can be sent back, even if the plan or the payment business does not allow it any more.
     if (event.type === 'poll' && offered.has(canonicalJson(quadraticTopUp))) continue;
     requireTopUp(deps, organizer, quadraticTopUp);
     issues.push(...within(index, await topUpIssues(tx, deps, event, quadraticTopUp)));
@@ -83,8 +83,8 @@ async function applyDefinition(
 }
 
 /**
- * As many candidates as an event may have (contract, "Limits") may be the organizer's, and as many may stand; registrations that stand
- * nowhere are apart. Where there are more, they may be sent back.
+ * Requires room for candidates (contract, "Limits"). The cap applies to the organizer's candidates, and to all that stand; other
+ * registrations do not count. An event that already has more may keep as many, so that its document can be sent back.
  */
 function requireRoomForCandidates(definition: EventDefinition, before: Parts): void {
   const registered = new Set(before.candidates.flatMap(({ id, source }) => (source === 'registration' ? [id] : [])));
@@ -98,7 +98,7 @@ function requireRoomForCandidates(definition: EventDefinition, before: Parts): v
       throw planLimit('candidates_per_event', CAPS.candidates);
 }
 
-/** Issues of a document's rows, whose paths are inside the document already. */
+/** Carries the issues of a document's rows. Their paths already start at the document, unlike those of the event's own issues. */
 class OfRows extends Error {
   readonly issues: ApiError;
 
@@ -108,7 +108,7 @@ class OfRows extends Error {
   }
 }
 
-/** A document with Yes, No and Abstain for each of its bare referendums, as `giveOptions` adds them, if its event has a start. */
+/** A document in which each referendum without an approved candidate gets Yes, No and Abstain, as by `giveOptions`, if it sets a start. */
 function withOptions({ ids }: Pick<TopUpDeps, 'ids'>, definition: EventDefinition): EventDefinition {
   const { event, positions } = definition;
   if (event.startsAt == null) return definition;
@@ -141,7 +141,7 @@ async function writeRows(
   if (candidateIds.length > 0 && (await isAnyCandidatePaidFor(tx, eventId, candidateIds)))
     throw refuse('paid_registrations');
   if (await isPaidFor(tx, eventId, [...goneOf('positions'), ...goneOf('groups')])) throw refuse('paid_registration');
-  // No ballot of a draft names a number, so those of rows that go are free again.
+  // A draft has no ballots that name a number, so the numbers of deleted rows are free again.
   const numbersIn = (kind: 'positions' | 'candidates') => {
     const kept = new Set(ids[kind].values());
     return new Map(before[kind].flatMap(({ id, number }) => (kept.has(id) ? [[id, number]] : [])));
@@ -221,7 +221,7 @@ const LASTING = new Set([
   ...['paymentAttemptId', 'rehearsal', 'deletedAt'],
 ]);
 
-/** Columns that no document says: they do not make a row another one. */
+/** Columns that a document does not contain: a difference in them alone does not change the row's `updatedAt`. */
 const OWN = new Set(['updatedAt', 'nameKey']);
 
 /** Upserts rows by ID and deletes the event's other rows, except groups, which the caller has marked as deleted. */
@@ -262,7 +262,7 @@ const inDocument =
     throw ofEvent.length === 0 ? fault : validationError([...ofEvent, ...rowIssues(definition)]);
   };
 
-/** Makes a draft what a document says (completions 10.6). @throws ApiError 409 `not_a_draft`, `event_has_ballots`, `code_in_use`; 422 */
+/** Gives a draft a document's content (completions 10.6). @throws ApiError 409 `not_a_draft`, `event_has_ballots`, `code_in_use`; 422 */
 export async function replaceDefinition(
   tx: Transaction,
   deps: EventDeps,
@@ -275,10 +275,10 @@ export async function replaceDefinition(
   await guardChange(tx, locked, 'change_ballot_rules');
   await forgetIdleCredits(tx, locked.id);
   const before = await readDefinition(tx, locked, locked.lockedAt);
-  // The rows come before the event is judged: a start that has come opens what the document says, not what it replaces.
+  // Write the rows before the event is checked: after its start, the event opens with the document's rows, not with the replaced rows.
   const updated = await updateVotingEvent(tx, deps, organizer, withDefaults(definition.event), async (event) => {
     await applyDefinition(tx, deps, organizer, event, definition);
-    // For the message about the event, which says what is missing.
+    // The message about the event, which lists what the event lacks, needs the new definition.
     await renewBallotDefinition(tx, locked.id, locked.lockedAt);
   }).catch(inDocument(definition));
   const event = await renewBallotDefinition(tx, locked.id, Math.max(updated.updatedAt, locked.lockedAt));
@@ -292,7 +292,7 @@ export async function replaceDefinition(
   return { before, after };
 }
 
-/** @throws ApiError 409 if a document changes what a payer of a registration pays for: a position, or where the candidate stands */
+/** @throws ApiError 409 if a document changes what a registration's payer pays for: a position, or the positions of the candidate */
 async function requireUnpaid(tx: Transaction, eventId: string, changes: readonly Difference[]): Promise<void> {
   const idsOf = (kind: Difference['kind'], matters: (field: string) => boolean): string[] =>
     changes.flatMap(({ id, after, ...change }) =>

@@ -56,7 +56,7 @@ function rowsOf<Table extends EventTable>(table: Table) {
   };
 }
 
-/** Call when a budget changes: visitors whose ballots were dropped keep no credits of the earlier one (`credits.sql`). */
+/** Call when a credit budget changes: deletes the balances, with the earlier budget, of visitors whose ballots were dropped. */
 export async function forgetIdleCredits(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`SELECT forget_idle_credits(${eventId})`);
 }
@@ -152,7 +152,7 @@ export type BallotRows = Readonly<Awaited<ReturnType<typeof listParts>> & { mayB
 
 /**
  * Reads an event with its ballot in one statement, so that the first vote of an event costs little more than the next ones.
- * @param known the event as the caller has read it: its row is not read again while the ballot belongs to it
+ * @param known the event as the caller has read it: its row is read again only if its version or end has changed
  * @returns undefined if the event is gone; 'large' if there may be more candidates than one statement should read
  */
 export async function readSmallBallot(
@@ -161,7 +161,7 @@ export async function readSmallBallot(
   known?: VotingEvent,
 ): Promise<(BallotRows & { readonly event: VotingEvent }) | 'large' | undefined> {
   const found = await runNamed<{ part: string; row: Record<string, unknown> }>(pool, 'read_ballot', READ_BALLOT, [
-    // `findAccess` takes a forged `finalAt` away: the row is read again, so that the ballot counts as forged.
+    // `findAccess` removes a forged `finalAt`. The row then differs and is read again, so that the ballot counts as forged.
     ...[eventId, known === undefined ? null : paperOf(known), known?.finalAt ?? null],
   ]);
   const rowsOf = <Of extends Table>(part: string, table: Of) =>
@@ -221,7 +221,7 @@ export async function updateCandidates(
     .returning();
 }
 
-/** Takes the role from the candidates who stand for no referendum, and so may not have one. @returns them afterwards */
+/** Removes the role of candidates that stand for no referendum and so may not have a role. @returns these candidates afterwards */
 export async function takeStrayRoles(tx: Transaction, eventId: string, nowMs: number): Promise<Candidate[]> {
   const referendum = sql`SELECT FROM positions p WHERE p.voting_event_id = ${eventId} AND p.id = ANY (${candidates.positionIds})
     AND p.voting_method = 'referendum' AND p.deleted_at IS NULL`;
@@ -239,7 +239,7 @@ export async function takeStrayRoles(tx: Transaction, eventId: string, nowMs: nu
     .returning();
 }
 
-/** Removes a position from its candidates, and marks those without another as deleted. @returns all these candidates afterwards */
+/** Removes a position from its candidates, and deletes candidates without another position. @returns all these candidates afterwards */
 export async function withdrawPosition(
   tx: Transaction,
   eventId: string,
@@ -305,7 +305,7 @@ export async function deleteSponsor(tx: Transaction, eventId: string, id: string
   await tx.delete(sponsors).where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
 }
 
-/** Whether a registration for one of these positions has been paid or is being paid, or one that names one of the groups is being paid. */
+/** Whether a registration for one of these positions is being or was paid, or a registration with one of these groups is being paid. */
 export function isPaidFor(tx: Transaction, eventId: string, partIds: readonly string[]): Promise<boolean> {
   const ids = sql`${sql.param([...partIds])}::text[]`;
   const paid = sql`SELECT EXISTS (SELECT 1 FROM payment_attempts a
@@ -326,7 +326,7 @@ export function isGroupOfSomebody(tx: Transaction, eventId: string, id: string):
   return isTrue(tx, found);
 }
 
-/** Whether any of these candidates was registered by a payment that was fulfilled, and not given back since. */
+/** Whether the registration of any of these candidates was paid, and not refunded or reversed since. */
 export function isAnyCandidatePaidFor(tx: Transaction, eventId: string, ids: readonly string[]): Promise<boolean> {
   const paid = sql`
     SELECT EXISTS (SELECT 1 FROM payment_attempts a JOIN candidates c

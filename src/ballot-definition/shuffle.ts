@@ -19,7 +19,7 @@ function numbersFrom(order: string): (below: number) => number {
     return bytes.readUInt32BE(at - 4);
   };
   return (below) => {
-    // Numbers at or above the largest multiple of `below` are rejected: they would favour the first places.
+    // Numbers at or above the largest multiple of `below` are rejected: they would make small results more likely.
     const limit = Math.floor(2 ** 32 / below) * below;
     let value = next();
     while (value >= limit) value = next();

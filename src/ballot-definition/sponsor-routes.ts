@@ -40,7 +40,6 @@ const createSponsor: CreatePart<Sponsor, z.output<typeof createSponsorBody>> = a
 
 type Body = z.output<typeof updateSponsorBody>;
 
-/** Changes a sponsor. @throws ApiError 404 */
 const changeSponsor: ChangePart<Sponsor, Body> = async (tx, deps, organizer, id, body) => {
   const event = await lockForChange(tx, organizer.event.id);
   const { id: eventId, lockedAt: nowMs } = event;
@@ -53,7 +52,6 @@ const changeSponsor: ChangePart<Sponsor, Body> = async (tx, deps, organizer, id,
   return after;
 };
 
-/** Deletes a sponsor at once (204). @throws ApiError 404 */
 async function removeSponsor(tx: Transaction, deps: BallotChangeDeps, organizer: Organizer, id: string): Promise<void> {
   const eventId = organizer.event.id;
   const event = await lockForChange(tx, eventId);

@@ -32,7 +32,7 @@ export type ReferendumRole = (typeof REFERENDUM_ROLES)[number];
 export const CANDIDATE_STATUSES = ['pending', 'approved', 'rejected', 'withdrawn'] as const;
 export type CandidateStatus = (typeof CANDIDATE_STATUSES)[number];
 export type CandidateSource = 'organizer' | 'registration';
-/** What the share of yes is measured against. */
+/** The base of the share of yes votes. */
 export const THRESHOLD_BASES = ['yes_no', 'answers', 'electorate'] as const;
 
 export type Fraction = Readonly<z.output<typeof fractionShape>>;

@@ -21,7 +21,7 @@ interface Remembered {
   readonly tags: Map<string, Buffer>;
 }
 
-/** Ballots that this process confirmed and has not seen in the box: if SQL deletes one with its participation, only this memory shows it. */
+/** Ballots that this process confirmed and has not seen in the box. If SQL deletes one and its participation, only this list shows it. */
 export class Acknowledged {
   readonly #events = new Map<string, Remembered>();
   #size = 0;
@@ -69,13 +69,13 @@ export class Acknowledged {
       const left = await atOneMoment(deps.db, async (tx) => {
         const event = await findEventById(tx, eventId);
         if (event?.rehearsalSince === remembered?.rehearsalSince) return listLeft(tx, eventId, some);
-        // Direct SQL could change the row for a moment: forget the ballots only if it is gone, or authentic with another rehearsal.
+        // Direct SQL could change the event's row for a moment: forget ballots only if the row is gone, or authentic in another rehearsal.
         const row = sql`SELECT 1 FROM voting_events WHERE id = ${eventId}`;
         const isOver =
           event === undefined ? (await tx.execute(row)).rowCount === 0 : isGenuineEvent(deps.secrets, event);
         return isOver ? undefined : [];
       });
-      // A rehearsal began or ended meanwhile, and `note` dropped the ballots that this result is about.
+      // `note()` dropped the ballots of this look-up, because a rehearsal began or ended meanwhile.
       if (this.#events.get(eventId) !== remembered) return 0;
       if (left === undefined) {
         this.#forgetAll(eventId);

@@ -59,12 +59,12 @@ export async function checkLogs(deps: CheckDeps, sinceMs: number): Promise<void>
 }
 
 /**
- * How often a check that found a fault is made again, because log or event changed under it: it reads in many statements, and the wipe of
- * a rehearsal or a new end between two of them looks like a fault.
+ * How often a check that found a fault is repeated if the log or event changed during it. A check reads in many statements: a wiped
+ * rehearsal or a new end between two statements looks like a fault.
  */
 const CHECKS_AGAIN = 3;
 
-/** Checks one log, in chunks. @param onRoll gets the checked roll of an election whose log is not closed @returns the first fault, in words */
+/** Checks one log, in chunks. @param onRoll gets the checked roll of an election whose log is open @returns the first fault, in words */
 export async function checkLog(
   deps: CheckDeps,
   eventId: string,
@@ -88,7 +88,7 @@ const readState = async (db: Database, eventId: string): Promise<State> => ({
   head: await findHead(db, eventId),
 });
 
-/** The event's tag covers what else a check reads by the event, as its rehearsal and the generation of its invites. */
+/** Identifies the state that a check read. The event's tag also covers its rehearsal and the generation of its invites. */
 const stampOf = ({ event, head }: State): string =>
   JSON.stringify([event?.tag.toString('base64'), event?.definitionVersion, head?.frontier.size]);
 
@@ -207,7 +207,7 @@ async function findForgedRow(
   return undefined;
 }
 
-/** Eight bytes of leaf hashes. */
+/** A growing list of the first eight bytes of leaf hashes. */
 class HashHeads {
   #heads = new BigUint64Array(16);
   #count = 0;
@@ -228,9 +228,9 @@ class HashHeads {
   }
 }
 
-/** Detects a ballot sealed twice by eight bytes of its hash. Odds of a false alarm in ten million ballots: 1 in 300,000. */
+/** Detects a ballot that was sealed twice, by the first eight bytes of its hash. False alarms in ten million ballots: 1 in 300,000. */
 class SeenBallots {
-  /** By the first byte: sorting ten million at once would hold the event loop for seconds. */
+  /** One list per first byte of the hash: sorting a single list of ten million would block the event loop for seconds. */
   readonly #byFirst = Array.from({ length: 256 }, () => new HashHeads());
 
   add(hash: Uint8Array): void {
@@ -307,7 +307,7 @@ async function checkTiles(deps: CheckDeps, eventId: string, tiles: readonly NewT
   return undefined;
 }
 
-/** Compares the head with its signature and with the checkpoint remembered before this snapshot was taken, while the log may grow. */
+/** Compares the head with its signature and with the remembered checkpoint, read before the snapshot because the log may grow meanwhile. */
 async function checkSigned(deps: CheckDeps, eventId: string): Promise<string | undefined> {
   const remembered = await deps.checkpoints.recall(eventId);
   return atOneMoment(deps.db, async (tx) => {

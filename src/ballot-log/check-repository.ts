@@ -127,13 +127,13 @@ function weighsOtherwise({ box, turnout, dropped }: Account): boolean {
 }
 
 /**
- * Number and weight of the ballots that count, and whether all ballots agree in weight with their voters. Call when neither can change any
- * more, no ballot is queued, and every void ballot has its `void` leaf.
+ * Number and weight of the ballots that count, and whether all ballots agree in weight with their voters. Call when neither ballots nor
+ * voters can change any more, no ballot is queued, and every void ballot has its `void` leaf.
  */
 export async function sumAtClose(tx: Transaction, eventId: string) {
   const account = await readAccount(tx, eventId);
   if (account === undefined) throw new Error('a log is closed that was never opened');
-  // Only ballots of polls become void, and weigh 1.
+  // Only ballots of polls become void, and each weighs 1.
   const voided = await readNumber(
     tx,
     sql`SELECT count(*) FROM voided_ballots WHERE voting_event_id = ${eventId} AND leaf_index IS NOT NULL`,

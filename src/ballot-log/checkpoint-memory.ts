@@ -9,14 +9,14 @@ import { checkpointFolder } from '#src/voting-events/key-places.ts';
 export interface Remembered {
   readonly size: number;
   readonly rootHash: Uint8Array;
-  /** Ballots confirmed at its signature; undefined for the service's own log. */
+  /** Ballots confirmed when the checkpoint was signed; undefined for the service's own log. */
   readonly confirmed?: number;
 }
 
 const isLater = (one: Remembered, other: Remembered | undefined): boolean =>
   one.size > (other?.size ?? -1) || (one.size === other?.size && (one.confirmed ?? 0) > (other.confirmed ?? 0));
 
-/** The last checkpoint of each log, outside of the database: after the restore of an older backup, no second history is signed. */
+/** Remembers each log's last checkpoint outside of the database: no second history is signed after the restore of an older backup. */
 export class CheckpointMemory {
   readonly #folder: string;
   readonly #open: (note: string) => Remembered;

@@ -19,7 +19,7 @@ import { ballotLogs, checkpointQueue, logCheckpoints } from './tables.ts';
 
 export { findCheckpointAt } from './repository.ts';
 
-/** Signs checkpoints and promises. From the first start on, the database keeps its name and public key (`service_identity`). */
+/** Signs checkpoints and promises. The database stores the key's name and public key from the first start on (`service_identity`). */
 export function createLogKey(
   { baseUrl, logName, logSigningKey }: Pick<Config, 'baseUrl' | 'logName' | 'logSigningKey'>,
   secrets: Secrets,
@@ -27,7 +27,7 @@ export function createLogKey(
   return createNoteSigner(logName ?? new URL(baseUrl).hostname, logSigningKey ?? secrets.derive('log-signing'));
 }
 
-/** The head of a tree (C2SP tlog-checkpoint): a signed note of three lines, the origin, the number of leaves, the root hash in base64. */
+/** The head of a tree (C2SP tlog-checkpoint). Its signed note has three lines: origin, number of leaves, and root hash in base64. */
 export interface TreeHead {
   readonly origin: string;
   /** Leaves in the tree. */
@@ -70,7 +70,7 @@ export function checkpointBody(checkpoint: Checkpoint): string {
   return `${headBody(checkpoint)}${line}\n`;
 }
 
-/** Reads a note's text of three lines plus `more`. @throws NoteRefused for any other text */
+/** Reads a note's text of three lines and `more` further lines. @throws NoteRefused for any other text */
 function parseLines(text: string, more: number): { readonly head: TreeHead; readonly last: string } {
   const lines = text.split('\n');
   const [origin = '', sizeText = '', rootText = '', last = ''] = lines;
@@ -174,7 +174,7 @@ export async function readQueuedCheckpoints(db: Database, limit: number) {
   return rows;
 }
 
-/** Deletes checkpoints from the queue that have their leaves. */
+/** Deletes checkpoints from the queue once the service's own log has their leaves. */
 export async function forgetQueuedCheckpoints(
   db: Database,
   queued: readonly { readonly eventId: string; readonly size: number }[],

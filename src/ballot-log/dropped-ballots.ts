@@ -5,7 +5,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 
 const rowOf = (eventId: string, id: string): DecidingRow => ['dropped_ballots', eventId, id];
 
-/** Notes which rows of the queue an operator drops. A ballot that was confirmed may be among them, after other SQL changed its row. */
+/** Records which queue rows an operator drops. One may be a confirmed ballot whose row direct SQL has changed. */
 export async function noteDropped(tx: Transaction, secrets: Secrets, eventId: string, ids: readonly string[]) {
   const tags = ids.map((id) => tagOfRow(secrets, rowOf(eventId, id)));
   await tx.execute(sql`
@@ -14,7 +14,7 @@ export async function noteDropped(tx: Transaction, secrets: Secrets, eventId: st
     ON CONFLICT DO NOTHING`);
 }
 
-/** Those of some ballots that an operator dropped, by the service's own notes. */
+/** The given ballots that an operator dropped, according to records that the service wrote. */
 export async function listDropped(
   executor: Executor,
   secrets: Secrets,

@@ -13,9 +13,9 @@ const LIFE = sql.raw(lifeOf('e'));
 export const FINAL = sql`is_final(${LIFE}, now_ms())`;
 
 /**
- * SQL condition on an event `e` and its log `l` (or none): no `close` leaf at `closed_size`. Approximate, because only `findClose` verifies
- * the leaf. A day after the end the size is believed: the leaves of all events that ever ended are not searched each minute. `OFFSET 0`
- * keeps PostgreSQL from searching every leaf of every event instead of one of each.
+ * SQL condition on an event `e` and its log `l` (or none): there is no `close` leaf at `closed_size`. Approximate, because only `findClose`
+ * verifies the leaf. From a day after the end the column is believed, so that the leaves of all past events are not searched each minute.
+ * `OFFSET 0` makes PostgreSQL look up one leaf of each event instead of searching every leaf of every event.
  */
 const NOT_CLOSED = sql`(l.closed_size IS NULL OR (coalesce(event_final_at(e.ends_at, e.closed_at, e.rehearsal_since), now_ms()) > now_ms() - ${DAY_MS}
   AND NOT EXISTS (SELECT 1 FROM log_leaves x WHERE x.voting_event_id = l.voting_event_id AND x.leaf_index = l.closed_size - 1
@@ -34,7 +34,7 @@ const WAITING = sql`(SELECT voting_event_id, count(*) AS ballots,
 /** SQL condition on a log `l` and the event's queue `q`: ballots were confirmed since the head was signed. */
 const NOT_SIGNED_FOR = sql`l.confirmed <> l.ballots + coalesce(q.ballots, 0)`;
 
-/** SQL condition on an event `e` and its log `l`: an organizer changed the roll since its last leaf. */
+/** SQL condition on an event `e` and its log `l`: an organizer changed the roll since the log last recorded it. */
 const ROLL_CHANGED = sql`e.type = 'election'
   AND (l.roll_identity_changes, l.roll_other_changes) IS DISTINCT FROM (e.identity_changes, e.roll_changes)`;
 

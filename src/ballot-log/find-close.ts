@@ -17,7 +17,7 @@ import { eventTree } from './tree-store.ts';
 export interface SignedClose {
   readonly index: number;
   readonly at: number;
-  /** Its commitment, in hex. */
+  /** The leaf's commitment, in hex. */
   readonly c: string;
   /** The root before this leaf, which seeds the lots; undefined if no signed checkpoint of that size exists. */
   readonly rootBefore: Uint8Array | undefined;

@@ -39,7 +39,7 @@ interface OpenLeaf extends LeafOf<'open'>, Configured {
   readonly roll: { readonly heads: number; readonly weight: string } | null;
   /** Letters with voter keys printed before the opening. */
   readonly letters: number;
-  /** Ballots confirmed in earlier rehearsals, and wiped; only present after a rehearsal. */
+  /** Ballots that were confirmed in earlier rehearsals and wiped; only present after a rehearsal. */
   readonly rehearsalBallots?: number;
 }
 
@@ -49,9 +49,9 @@ interface RollLeaf extends LeafOf<'roll'> {
   /** Null, like `weight`, if the event became a poll before the first ballot and so has no roll any more. */
   readonly heads: number | null;
   readonly weight: string | null;
-  /** Changes since the opening of voters' e-mails and voter IDs. */
+  /** Number of changes of voters' e-mails and voter IDs since the opening. */
   readonly identityChanges: number;
-  /** Changes since the opening of voters' weight, group and status, and deletions. */
+  /** Number of changes of voters' weight, group and status, and of deletions, since the opening. */
   readonly rollChanges: number;
   readonly seq: number;
 }
@@ -64,7 +64,7 @@ interface LettersLeaf extends LeafOf<'letters'> {
 
 /** A change of the configuration or of the end after the opening; `seq` counts these leaves from 1. */
 interface ConfigLeaf extends LeafOf<'config'>, Configured {
-  /** Ballots confirmed before this leaf, logged or queued; 0 for a change before the first ballot of what that ballot freezes. */
+  /** Ballots confirmed before this leaf, logged or queued; 0 if frozen parts were changed before the first ballot. */
   readonly confirmed: number;
   readonly seq: number;
   /** Number of forged queue rows that an operator dropped; only present in the `config` leaf that records the drop. */

@@ -9,7 +9,7 @@ BEGIN
   RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
 END $$;
 
--- The voter IDs that a poll shows may be erased, and not changed. No leaf of the log holds them.
+-- The voter IDs that a poll shows may be erased but not changed. No leaf of the log contains them.
 CREATE OR REPLACE FUNCTION guard_shown_voter_ids() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM unnest(OLD.voter_ids, NEW.voter_ids) AS i (before, after) WHERE i.after <> i.before OR i.before IS NULL AND i.after IS NOT NULL) THEN

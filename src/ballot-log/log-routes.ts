@@ -166,7 +166,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
   return router;
 }
 
-/** A lane of its own keeps log readers from delaying the organizer's requests. Strangers who read slowly hold up their address alone. */
+/** Log readers wait in lanes of their own, so that they do not delay the organizer's requests: per IP address if they send no key. */
 const laneOf = (c: RequestContext & { get(name: 'target'): VoteCaller }): string =>
   `log of ${isKeyless(c.get('caller')) ? c.get('known').address : c.get('target').event.accountId}`;
 

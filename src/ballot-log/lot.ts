@@ -12,7 +12,7 @@ export const lotSeedPlace = (eventId: string) => ({ table: 'ballot_logs', column
 type Round = Pick<VotingEvent, 'id' | 'rehearsalSince' | 'rehearsalNumber'>;
 const roundOf = ({ rehearsalSince, rehearsalNumber }: Round): number => (rehearsalSince === null ? 0 : rehearsalNumber);
 
-/** Draws the seed, sealed with the number of its round: SQL must not reuse the seed of a past rehearsal, which is public. */
+/** Draws the seed and encrypts it with its round's number: SQL must not reuse the seed of a past rehearsal, which is public. */
 export function drawSeed(secrets: Secrets, event: Round): { readonly seed: Buffer; readonly sealed: string } {
   const plain = randomBytes(SEED_BYTES + ROUND_BYTES);
   plain.writeUInt32BE(roundOf(event), SEED_BYTES);

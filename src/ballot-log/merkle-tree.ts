@@ -17,7 +17,7 @@ export interface TreeNode {
   readonly index: number;
 }
 
-/** The hash of a complete node. */
+/** Reads the hash of a complete node. */
 export type ReadHash = (level: number, index: number) => Uint8Array;
 
 interface Range {
@@ -50,14 +50,14 @@ function requireSize(size: number): void {
   if (!Number.isSafeInteger(size) || size < 0) throw new RangeError(`a tree cannot have ${size} leaves`);
 }
 
-/** The largest power of two below `width` (at least 2). RFC 6962 splits a range of leaves after so many leaves. */
+/** The largest power of two below `width` (at least 2). RFC 6962 splits a range of leaves at this number of leaves. */
 function splitOf(width: number): number {
   let split = 1;
   while (split * 2 < width) split *= 2;
   return split;
 }
 
-/** Splits a range into complete nodes from left to right. In the ranges that proofs need, they get smaller to the right. */
+/** Splits a range into complete nodes from left to right. In the ranges of proofs, the nodes get smaller to the right. */
 function nodesOfRange({ begin, end }: Range): TreeNode[] {
   const nodes: TreeNode[] = [];
   let at = begin;
@@ -156,7 +156,7 @@ const SIZE_BYTES = 8;
 /** Called for every node that an append completes, the leaf first. */
 type OnNode = (node: TreeNode, hash: Uint8Array) => void;
 
-/** The right edge of a growing tree, all that an append needs: a hash for each 1 in the binary form of its size, largest subtree first. */
+/** The frontier (right edge) of a growing tree, enough for an append: a hash for each 1 in its binary size, largest subtree first. */
 export class CompactRange {
   #size = 0;
   readonly #subtrees: Uint8Array[] = [];
@@ -194,7 +194,7 @@ export class CompactRange {
     return Buffer.concat([size, ...this.#subtrees]);
   }
 
-  /** @throws RangeError for bytes that are no frontier */
+  /** @throws RangeError if the bytes are not a stored frontier (`toBytes`) */
   static fromBytes(bytes: Uint8Array): CompactRange {
     const buffer = Buffer.from(bytes);
     const size = buffer.length < SIZE_BYTES ? undefined : buffer.readBigUInt64BE();

@@ -39,7 +39,7 @@ export const SEAL_PAUSE_MS = 200;
 /** Maximum number of events with a counter. Above it, all counters are dropped; the recurring job seals the ballots counted so far. */
 const MAX_COUNTED = 10_000;
 
-/** Signs promises, and has full queues sealed. Each process counts its own confirms, so that no confirm counts the queue. */
+/** Signs promises, and enqueues the sealing of full queues. Each process counts its own confirms, so that no confirm counts the queue. */
 export function createLogReceipts(
   deps: Pick<Deps, 'db' | 'log' | 'logKey' | 'acknowledged' | 'ballotPublisher'> & {
     readonly config: Pick<Config, 'webConcurrency'>;

@@ -53,7 +53,7 @@ export async function proveBallot(
   return { status: 'logged', index, hashes, checkpoint: checkpoint.note };
 }
 
-/** The proof that the first `from` leaves are a prefix of the first `to`. @throws ApiError 400 unless 1 ≤ from ≤ to ≤ the size of the log */
+/** The proof that the first `from` leaves are a prefix of the first `to`. @throws ApiError 400 unless 1 ≤ from ≤ to ≤ the log's size */
 export async function proveGrowth(db: Database, eventId: string, from: number, to: number): Promise<string[]> {
   const size = (await findHead(db, eventId))?.frontier.size ?? 0;
   if (to > size) throw badRequest(`The log has ${size} leaves.`, { field: 'to' });

@@ -11,7 +11,7 @@ import {
 import { encodeBundle, type HashTile, parseTilePath, readFromTiles, TILE_WIDTH, tilesHolding } from './tiles.ts';
 import type { TreeReader } from './tree-store.ts';
 
-/** Caching of tiles, which never change: by no shared cache if the log requires a key, and by none in a rehearsal, which is wiped. */
+/** Caching of tiles, which never change. A log that needs a key excludes shared caches; a rehearsal, whose log is wiped, all caches. */
 const KEPT_BY = {
   anybody: { 'Cache-Control': 'public, max-age=31536000, immutable' },
   reader: { 'Cache-Control': 'private, max-age=31536000, immutable' },

@@ -57,7 +57,7 @@ export async function recordConfiguration(
   const logged = isFirst ? '' : await readLoggedHash(tx, event.id);
   if (logged !== config) {
     const fault = isFirst || confirmed === 0 ? undefined : await findFrozenChange(tx, event.id, logged, parts);
-    // What the first ballot freezes was changed before it, or was changed by SQL: the ballots count that were confirmed at the change.
+    // A frozen part differs: it was changed before the first ballot, or by direct SQL. The ballots confirmed at the change decide which.
     if (fault !== undefined) confirmed = Math.max(head.confirmed, head.confirmedAtChange ?? confirmed);
     if (fault !== undefined && confirmed > 0) throw logChanged(head, fault);
     await recordParts(tx, event.id, head.frontier.size, parts);
@@ -83,15 +83,14 @@ export async function recordConfiguration(
     letters,
     ...(event.rehearsalSince === null && event.rehearsalNumber > 0 ? { rehearsalBallots: event.rehearsalBallots } : {}),
   });
-  // The leaf has no numbers of changes: voters that were changed since the opening get a `roll` leaf of their own.
+  // The `open` leaf has no numbers of changes: voters that were changed since the opening get a `roll` leaf.
   const unchanged = heads === null ? {} : { rollIdentityChanges: 0, rollOtherChanges: 0 };
   return { ...changed, ...roll, ...unchanged, configSeq: 0, lotSeed };
 }
 
 /**
- * Records a change that waits for its leaf. Call before a head is signed for anything else: the number of confirmed ballots in it
- * freezes the ballot, so that a change that was made before the first ballot would look like one after it.
- * @throws LogSetBack
+ * Records a change that waits for its leaf. Call before a head is signed for anything else: a signed head with confirmed ballots freezes
+ * the definition, so that a change from before the first ballot would look like a change after it.
  */
 export async function recordWaitingChange(
   deps: Pick<Deps, 'secrets' | 'definitions'>,
@@ -131,7 +130,7 @@ const append = (tx: Transaction, { id }: VotingEvent, { frontier }: LogHead, lea
 
 type RecorderDeps = RecordDeps & Pick<Deps, 'secrets' | 'definitions' | 'logKey' | 'checkpoints'>;
 
-/** Records a change of an event in its transaction, so that no ballot comes between change and leaf. Call with the event locked. */
+/** Records an event's change in the change's transaction, so that no ballot comes between change and leaf. Call with the event locked. */
 export function createLogRecorder(deps: RecorderDeps): LogRecorder {
   const recorder: LogRecorder = {
     hold: waitForSequencer,

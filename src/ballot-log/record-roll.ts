@@ -33,7 +33,7 @@ export const NO_ROLL: RecordedRoll = {
   rollOtherChanges: null,
 };
 
-/** The roll to publish, at least `ballots` heads; none in polls. Without approvals by a first key that are not disclosed yet. */
+/** The roll to publish, with at least `ballots` heads; none in polls. Leaves out approvals by a first key that are not disclosed yet. */
 export async function readRoll(tx: Transaction, event: VotingEvent, ballots: number): Promise<RecordedRoll> {
   if (event.type === 'poll') return NO_ROLL;
   const { heads, weightMicro } = await sumVoters(tx, sql`electorate(${event.id}) AS s`);

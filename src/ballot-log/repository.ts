@@ -105,9 +105,8 @@ export interface QueuedBallot extends BallotToSeal {
 }
 
 /**
- * Deletes up to `limit` ballots with the smallest IDs above `after` from the queue, if at least `least` are there. IDs are random.
- * `after` spares a scan over the dead rows of earlier calls; the deletion is by ctid, because by ID the planner may read the whole
- * queue.
+ * Deletes up to `limit` ballots with the smallest IDs above `after` from the queue, if at least `least` are there. IDs are random. `after`
+ * avoids scanning the dead rows of earlier calls. Rows are deleted by ctid, because to delete by ID the planner may read the whole queue.
  * @returns the deleted rows in ID order; none if fewer than `least` are there
  */
 export async function takeQueue(
@@ -142,7 +141,7 @@ export async function readQueue(
   return rows.map(withWeight);
 }
 
-/** A confirmed ballot's leaf, null while queued (look-up key `waitingTag`, undefined once none can be queued); undefined for an unknown code. */
+/** A confirmed ballot's leaf; null while queued, undefined for an unknown code. @param waitingTag undefined once none can be queued */
 export async function findBallotLeaf(
   executor: Executor,
   eventId: string,

@@ -8,7 +8,7 @@ import { type CheckDeps, changeOf, checkLog, END_MOVED } from './check-log.ts';
 import { raiseAlarm } from './check-repository.ts';
 import { waitForSequencer } from './repository.ts';
 
-/** Restores an end that SQL moved, by the event's MAC, so that casts continue (completions 6.3). The alarm stays until the next check. */
+/** If direct SQL moved the end, restores it by log and MAC, so that casts continue (completions 6.3). The alarm stays until a check. */
 export async function restoreEnd(deps: CheckDeps, eventId: string): Promise<void> {
   if ((await checkLog(deps, eventId)) !== END_MOVED) return;
   await inTransaction(deps.db, async (tx) => {

@@ -37,7 +37,7 @@ const CHUNK_WHILE_OPEN = 250;
 /** Larger rolls are rewritten only after the close, because the cost grows with the number of voters. */
 const MOST_MIXED = 20_000;
 
-/** Claims of requests, keys, and times that would show who voted when. In chunks: one statement for a large roll meets its time limit. */
+/** Tables whose rows would show who voted when. Deleted in chunks: one statement for a large roll would exceed the statement timeout. */
 const FORGOTTEN = [
   'idempotency_keys',
   ...['voter_keys', 'voter_key_requests', 'voter_key_failures', 'notified_voters', 'notification_mails'],
@@ -67,7 +67,7 @@ export async function mixRolls(deps: RewriteDeps & Pick<Deps, 'log'>): Promise<v
     try {
       await mixRoll(deps, eventId);
     } catch (fault) {
-      // Often a lock that a busy event did not free in time: it keeps no other roll from being mixed.
+      // Often a busy event did not free its lock in time. The other rolls are mixed nevertheless.
       failed += 1;
       deps.log.warn({ event: eventId, fault: summariseFault(fault) }, 'a roll could not be mixed');
     }
@@ -83,8 +83,8 @@ async function mixRoll(deps: RewriteDeps, eventId: string): Promise<void> {
 }
 
 /**
- * Rewrites a finished election's roll and deletes keys and claims, so that no row shows the order of the votes. Can be started again.
- * Leaves alone a rehearsal, whose end wipes its participations, and an election that opened while its rehearsal was being sealed.
+ * Rewrites a finished election's roll and deletes the rows of `FORGOTTEN`, so that no row shows the order of the votes. Repeatable. Skips a
+ * rehearsal, whose end wipes its participations, and an election that opened since its rehearsal was sealed, because it still takes votes.
  */
 export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promise<void> {
   const nowMs = await readNow(deps.db);
@@ -98,7 +98,7 @@ export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promis
   for (const name of FORGOTTEN)
     while (await deleteInChunks(deps.db, name, sql`voting_event_id = ${event.id}`)) await setImmediate();
   await inTransaction(deps.db, async (tx) => {
-    // What the chunks passed over because another transaction held it, under one commit with the mark.
+    // Deletes the keys that the chunks skipped because other transactions held them, in the commit that marks the roll as rewritten.
     await tx.execute(sql`SELECT forget_voter_keys(${event.id})`);
     const nowMs = await readNow(tx);
     await tx.update(ballotLogs).set({ rollScatteredAt: nowMs }).where(eq(ballotLogs.votingEventId, event.id));
@@ -113,7 +113,7 @@ const REMOVE_DEAD_ROWS = { name: 'remove_dead_rows', maxAttempts: 10, group: 'de
 /** Delay of the vacuum, so that several elections that end together share one run. */
 const REMOVED_AFTER_MS = 5_000;
 
-/** VACUUM runs as a job, because it must be outside of a transaction and after the commit of this one. Of no account: it stays in its cell. */
+/** VACUUM runs as a job, because it must be outside of a transaction and after this one's commit. No account: the job stays in its cell. */
 export async function enqueueRemovalOfDeadRows(executor: Executor): Promise<void> {
   const { name } = REMOVE_DEAD_ROWS;
   const runAtMs = (await readNow(executor)) + REMOVED_AFTER_MS;

@@ -1,7 +1,7 @@
--- Rewrites a chunk of the roll in the order of the voters' IDs. Position and transaction ID of rows written during the vote show the
--- order of the votes, and so the batch of each voter's ballot in the log. Continues after an ID; returns the last ID of the chunk, or
--- null if none was left. Locks the event, as every change of a roll does, so that no change is lost. The end of the chunk is read first:
--- a plan may run a subquery with a LIMIT again for each row, if it is kept or made by old statistics.
+-- Rewrites a chunk of the roll in the order of the voters' IDs. Position and transaction ID of rows written during the vote show the order
+-- of the votes, and so the batch of each voter's ballot in the log. Continues after an ID; returns the last ID of the chunk, or null if
+-- none was left. Locks the event, as every change of a roll does, so that no change is lost. The last ID of the chunk is read by a
+-- statement of its own: a cached plan, or one by old statistics, may run a LIMIT subquery for each row.
 CREATE OR REPLACE FUNCTION scatter_voters(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -13,7 +13,7 @@ BEGIN
   WITH taken AS (
     DELETE FROM voters v WHERE v.voting_event_id = p_event AND v.id > p_after AND v.id <= last RETURNING v.*)
   INSERT INTO voters SELECT * FROM taken ORDER BY id;
-  -- Triggers noted every chunk as removed from and added to the roll's figures: fold these notes, which cancel out.
+  -- For each chunk, triggers added rows to the roll's figures for its removal and its insertion: merge these rows, which cancel out.
   IF last IS NULL THEN PERFORM fold_roll_figures(p_event); END IF;
   RETURN last;
 END $$;

@@ -191,7 +191,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     const rehearsal = definition.event.rehearsalSince !== null;
     const found = await lockHead(tx, eventId);
     const remembered = await requireSigned(deps, tx, definition.event, found);
-    // Direct SQL may have changed the end since the definition was read and cached: compare it with the row, too.
+    // Compare the end that the log recorded with the row's end, too: direct SQL may have changed the row since the definition was cached.
     const ends = [closeTime(definition.event), await readEnd(tx, eventId)];
     if (found !== undefined && ends.some((end) => end !== found.end)) throw logChanged(found, END_MOVED);
     const final = isFinalAt(definition.event, nowMs);
@@ -237,7 +237,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     const step = { rehearsal, sealed, next, forged: forged.length, unmarked, isComplete };
     if (head.frontier.size > before)
       return { ...step, note: await recordCheckpoint(tx, deps, definition.event, head.frontier, confirmed) };
-    // No leaf was appended. Return a note all the same: a change of the event's end may have had a new one signed meanwhile.
+    // No leaf was appended, but a change of the event's end may have had a new note signed meanwhile: return the note in any case.
     const isSigned = confirmed === head.confirmed;
     return {
       ...step,

@@ -38,7 +38,7 @@ function openQueued(secrets: Secrets, event: VotingEvent, row: QueuedBallot): Ba
   });
 }
 
-/** When a ballot must be sealed, by the encrypted time in an election: SQL could change the column to get it sealed alone. Never if forged. */
+/** When a ballot must be sealed; never if forged. Elections use the encrypted time: SQL could change the column to get it sealed alone. */
 export function dueOf(secrets: Secrets | undefined, event: VotingEvent, row: QueuedBallot): number {
   if (event.type === 'poll') return row.dueAt;
   const opened = secrets && unlessSpoilt(() => openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime));
@@ -118,7 +118,7 @@ export const listSetBack = async (executor: Executor, eventId: string): Promise<
 
 type DropDeps = RecordDeps & Pick<Deps, 'db' | 'secrets' | 'ballotKeys' | 'definitions' | 'logKey' | 'checkpoints'>;
 
-/** Deletes up to 1,000 rows marked `set_back` and forged participations, and logs how many. @returns undefined for an event without a log */
+/** Deletes up to 1,000 rows marked `set_back` and forged participations, and logs how many. @returns undefined without a log */
 export async function dropSetBack(deps: DropDeps, eventId: string) {
   const done = await inTransaction(deps.db, async (tx) => {
     await waitForSequencer(tx, eventId);
@@ -153,7 +153,7 @@ export async function dropSetBack(deps: DropDeps, eventId: string) {
     const after = await recordDrop(tx, event, current, forged.length);
     await updateHead(tx, eventId, after);
     const note = await recordGrown(tx, deps, event, after);
-    // What is kept outside of the database is of the real log: that of a rehearsal is wiped.
+    // Only the real log's checkpoints are remembered outside of the database: the log of a rehearsal is wiped.
     return { dropped, note: event.rehearsalSince === null ? note : undefined };
   });
   if (done?.note !== undefined) await deps.checkpoints.remember(eventId, done.note);

@@ -72,7 +72,7 @@ function nameSigner(privateKey: KeyObject, name: string): NoteSigner {
   return { name, keyId, publicKey, privateKey, verifierKey: `${name}+${keyId.toString('hex')}+${encoded}` };
 }
 
-/** Reads a verifier key. @throws NoteRefused if it is malformed, or its key ID is not that of its name, key and `algorithm` byte */
+/** Reads a verifier key. @throws NoteRefused if it is malformed, or its key ID does not match its name, key and `algorithm` byte */
 export function parseVerifierKey(text: string, algorithm = ED25519): NoteVerifier {
   const [, name = '', idText = '', keyText = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/u.exec(text) ?? [];
   const bytes = decodeBase64(keyText);

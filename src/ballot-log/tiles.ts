@@ -52,7 +52,7 @@ export function tileWidth(level: TileLevel, index: number, size: number): number
   return Math.min(TILE_WIDTH, Math.max(0, filled - index * TILE_WIDTH));
 }
 
-/** The tile from which a node's hash is computed: its hashes from `start` on, `hashes` in number. */
+/** The tile from which a node's hash is computed, and the range of hashes in it: `hashes` in number, from `start` on. */
 function placeOf({ level, index }: TreeNode): { level: number; index: number; start: number; hashes: number } {
   const hashes = 2 ** (level % TILE_HEIGHT);
   const first = index * hashes;
@@ -80,7 +80,7 @@ function hashSubtree(hashes: Uint8Array, from: number, count: number): Uint8Arra
   return hashChildren(hashSubtree(hashes, from, half), hashSubtree(hashes, from + half, half));
 }
 
-/** Reads nodes from tiles of 32 bytes per hash, which may be wider than needed. @throws RangeError if the node's tile is missing or short */
+/** Reads nodes from tiles of 32 bytes per hash, which may be wider than needed. @throws RangeError if a tile is missing or short */
 export function readFromTiles(find: (level: number, index: number) => Uint8Array | undefined): ReadHash {
   return (level, index) => {
     const place = placeOf({ level, index });

@@ -85,7 +85,7 @@ export const appendLeaves = (
   leaves: readonly Buffer[],
 ): Promise<void> => appendToTree(eventTreeStore(tx, eventId), frontier, leaves);
 
-/** Appends leaves, advances the frontier, and writes tiles that became full. The cost does not grow with the log. */
+/** Appends leaves, advances the frontier (right edge of the tree), and writes tiles that became full, at a cost independent of its size. */
 export async function appendToTree(tree: TreeStore, frontier: CompactRange, leaves: readonly Buffer[]): Promise<void> {
   if (leaves.length === 0) return;
   const full: FullTile[] = [];

@@ -28,10 +28,10 @@ export async function voidBallot(tx: Transaction, eventId: string, codeTag: Buff
     ON CONFLICT DO NOTHING`);
 }
 
-/** Void ballots that are looked up by one statement, each in a block of the box: more than ten thousand would take three seconds. */
+/** Void ballots per statement, which looks up each in a block of the box: more than ten thousand would take three seconds. */
 export const VOIDS_TOGETHER = 512;
 
-/** At most `VOIDS_TOGETHER` void ballots that have their own leaf, but no `void` leaf yet; none if there are no such ballots. */
+/** Up to `VOIDS_TOGETHER` void ballots that have a leaf in the log, but no `void` leaf yet. */
 export async function listVoidsToLog(executor: Executor, eventId: string) {
   for (let after: Buffer = Buffer.alloc(0); ; ) {
     const { rows } = await executor.execute<{ codeTag: Buffer; leafIndex: number | null }>(sql`
@@ -43,7 +43,7 @@ export async function listVoidsToLog(executor: Executor, eventId: string) {
     const found = rows.flatMap(({ codeTag, leafIndex }) => (leafIndex === null ? [] : [{ codeTag, leafIndex }]));
     const last = rows.at(-1);
     if (found.length > 0 || last === undefined || rows.length < VOIDS_TOGETHER) return found;
-    // All of them stand in no place any more: an operator dropped them.
+    // No ballot of this page has a leaf any more, because an operator dropped them all: go on to the next page.
     after = last.codeTag;
   }
 }

@@ -1,6 +1,6 @@
--- Writes a webhook message for each event that has a subscriber and more ballots than its last message said. Returns the events whose last
--- message is younger than p_pause_ms, for the caller to try again. Safe to call concurrently: the event's row in `ballot_announcements`
--- decides which process writes.
+-- Writes a webhook message for each event that has a subscriber and more ballots than its last message stated. Returns the events whose
+-- last message is younger than p_pause_ms, for the caller to try again. Safe to call concurrently: the event's row in
+-- `ballot_announcements` decides which process writes.
 CREATE OR REPLACE FUNCTION announce_ballots(p_events text[], p_pause_ms integer) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
   event record;

@@ -52,8 +52,8 @@ export function packEntries(positions: readonly PackedPosition[]): Buffer {
 }
 
 /**
- * The index of each candidate in a position, by number. Numbers may be large although an event has few candidates: so one table for
- * the whole event makes them small, and the positions have tables of small numbers.
+ * The index of each candidate in a position, by the candidate's number. Numbers may be large although an event has few candidates, so
+ * `places` first maps them to small places, once for the whole event.
  */
 export interface CandidateIndexes {
   /** By number: the candidate's place in `indexes`, 0 for an unknown number. The same array for all positions of an event. */
@@ -67,7 +67,7 @@ export class BallotReader {
   /** The number of the position that was read last. */
   position = 0;
   length = 0;
-  /** Numbers of candidates after `next`, their mapped indexes after `readEntries`. */
+  /** After `next`, the numbers of the candidates; after `readEntries`, their indexes. */
   candidates = new Uint32Array(16);
   values = new Float64Array(16);
   /** Set by `readEntries`: whether the candidate indexes strictly ascend. */

@@ -7,7 +7,7 @@ import type { PackedPosition } from './ballot-encoding.ts';
 
 export type BallotEntry = Readonly<CastBody['votes'][number]>;
 
-/** A position whose credits do not suffice. */
+/** A quadratic position on which a ballot costs more credits than the visitor has. */
 export interface CreditShortage {
   readonly positionId: string;
   readonly required: number;
@@ -20,7 +20,7 @@ export type Judgement =
       readonly valid: false;
       readonly issues: readonly Issue[];
       readonly notInGroup: boolean;
-      /** The first position whose credits do not suffice. */
+      /** The first position on which the ballot costs too many credits. */
       readonly credits: CreditShortage | undefined;
     };
 

@@ -112,6 +112,6 @@ export type ConfirmedBallot = Pick<SealedBallot, 'codeTag' | 'salt' | 'entries' 
 export interface LogReceipts {
   /** Signs the promise that the ballot will be in the log by `untilMs`. Deterministic: a repeated confirm gets the same one. */
   promise(definition: BallotDefinition, ballot: ConfirmedBallot, untilMs: number): string;
-  /** Called after each confirm: has a full queue sealed, and remembers the ballot. Never throws, never blocks. */
+  /** Called after each confirm: enqueues the sealing of a full queue, and remembers the ballot. Never throws, never blocks. */
   confirmed(event: VotingEvent, ballot: { readonly ballotId: string; readonly leafTag: Buffer }): void;
 }

@@ -1,4 +1,4 @@
--- Sealed ballots stand in write-once blocks (`ballot_blocks`) of up to 256 ballots with consecutive leaves of the log. A list in a
+-- Sealed ballots are stored in write-once blocks (`ballot_blocks`) of up to 256 ballots with consecutive leaves of the log. A list in a
 -- block concatenates its items, each preceded by its length as an unsigned LEB128 varint (`block-encoding.ts`).
 
 -- The items of a list, in order.
@@ -89,7 +89,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Filters the given tags for ballots that are in the blocks whose first leaf is at most p_last. Forces the index as `find_sealed` does.
+-- Returns the given tags whose ballots are in a block with a first leaf of at most p_last. Forces the index as `find_sealed` does.
 CREATE OR REPLACE FUNCTION tags_in_box(p_event text, p_tags bytea[], p_last bigint) RETURNS SETOF bytea LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 DECLARE
   heads bigint[] := ARRAY(SELECT tag_head(t.tag) FROM unnest(p_tags) AS t(tag));

@@ -71,7 +71,7 @@ function spoiltUnless<T>(firstLeaf: number, read: () => T | undefined): T {
 /** The fields of a sealed ballot that a count needs. */
 type BlockBallot = Pick<SealedBallot, 'entries' | 'weightMicro' | 'codeTag'>;
 
-/** The ballots of a block, in leaf order. @param ballots the row's column; computed from the tags if left out @throws BlockSpoilt */
+/** The ballots of a block, in leaf order. @param ballots their number; by default computed from the tags @throws BlockSpoilt */
 export function splitBlock(
   firstLeaf: number,
   block: { readonly entries: Buffer; readonly weights: readonly string[]; readonly tags: Buffer },
@@ -118,7 +118,7 @@ function unpackBlock(row: BlockRecord): PlacedBallot[] {
   });
 }
 
-/** Filters the tags of confirmation codes for those whose ballots are in the box, or were when `lastLeaf` was its last leaf. */
+/** The given tags of codes whose ballots are in the box, or were in it when `lastLeaf` was its last leaf. */
 export const listSealed = (executor: Executor, eventId: string, tags: readonly Buffer[], lastLeaf = 2n ** 62n) =>
   valuesOf<Buffer>(
     executor,

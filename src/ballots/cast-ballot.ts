@@ -44,8 +44,8 @@ import { deriveConfirmationCode, generateConfirmationCode } from './waiting-ball
 const EXAMPLE_VOTES = [{ positionId: EXAMPLE.position, candidateId: EXAMPLE.candidate }];
 
 /**
- * The operation "Cast a ballot". Fixed elsewhere: the order of its steps, which decides between refusals (completions 1.6), and the bytes of
- * its answer: `remake` must give those of `castBallot`, or a repeated request would get another code.
+ * The operation "Cast a ballot". The order of its steps is fixed, because it decides between refusals (completions 1.6). `remake` must give
+ * the same bytes as `castBallot`: otherwise a repeated request would get another code.
  */
 export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
   const embedded = deps.config.databaseUrl === undefined;
@@ -143,12 +143,12 @@ const OTHER_WEIGHT = 'other_weight';
 
 /** How often a ballot is prepared and sent before giving up, if its definition or encrypted weight is outdated each time. */
 const MOST_TRIES = 5;
-/** Tries before the event is held, so that no change can outdate the next one. */
+/** Tries without the event's lock. The next tries hold the lock, so that no change can outdate the ballot. */
 const TRIES_UNHELD = 2;
-/** One cast of an account holds its event at a time: it takes a second connection of the pool. */
+/** One cast of an account at a time holds its event, because this takes a second connection of the pool. */
 const holding = new SharedTurns();
 
-/** A random code. In an election with an Idempotency-Key, a code derived from the claim and the event's key: a retry gets the same. */
+/** A random confirmation code. In an election with an Idempotency-Key, it is derived from claim and event key: a retry gets the same. */
 async function codeFor(
   { ballotKeys }: CastDeps,
   event: VotingEvent,
@@ -160,7 +160,7 @@ async function codeFor(
     : deriveConfirmationCode(secrets, event.id, claim.seed);
 }
 
-/** Stores a ballot as pending (contract, "Cast body"). @throws ApiError 422 with all faults; 403 and 409 for the voter; 429 after wrong keys */
+/** Stores a ballot as pending (contract, "Cast body"). @throws ApiError 422 with all faults; 403, 409 for the voter; 429 for wrong keys */
 export async function castBallot(
   deps: CastDeps,
   { caller, event }: VoteCaller,

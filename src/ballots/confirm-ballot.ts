@@ -92,7 +92,7 @@ const PROMISE_SLACK_MS = DAY_MS;
 const END_MOVED = 'end_moved';
 /** Verdict of the confirm statement if the pending ballot is not for the voter that the caller verified. Nothing was written. */
 const OTHER_BALLOT = 'changed';
-/** Verdict if direct SQL changed the row of the ballot or voter. Nothing was written. */
+/** Verdict if direct SQL changed the row of the ballot or voter: the confirm then writes nothing. */
 const ROWS_DISAGREE = 'rows_disagree';
 /** SQLSTATE raised by the confirm statement, which rolls back everything that it did. */
 const ALREADY_VOTED = 'VS001';
@@ -165,7 +165,7 @@ async function confirmByTag(deps: ConfirmDeps, sought: Sought): Promise<Written>
     if (written.verdict === 'confirmed') deps.receipts.confirmed(definition.event, row);
     const [voter] = waiting;
     if (written.verdict === 'voter_pending' && voter !== undefined && !isApproved) {
-      // The voter key was right at the cast, but the process ended before it wrote the approval that follows from it.
+      // The voter key was right at the cast, but the process ended before it wrote the approval: write it now.
       isApproved = true;
       await approveByKey(deps, definition.event, voter);
       continue;

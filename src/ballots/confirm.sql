@@ -59,7 +59,7 @@ BEGIN
   -- Changes of the event take FOR UPDATE and wait for this lock, so that all statements below see the same version of the event.
   SELECT e.id, e.type, e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.rehearsal_number, e.ready, e.voter_approval,
     e.repeat_votes, e.require_voter_id INTO event FROM voting_events e
-  -- Deleted while this waited, or in another cell now: a ballot would be acknowledged and lost.
+  -- The event may have been deleted, or moved to another cell, during the wait: a ballot would be acknowledged and lost.
   WHERE e.id = p_event AND e.deleted_at IS NULL FOR KEY SHARE;
   at := now_ms();
   event_is := event_status(event.starts_at, event.ends_at, event.opened_at, event.closed_at, event.rehearsal_since, event.ready, at);
@@ -133,8 +133,8 @@ BEGIN
       INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status,
         created_at, updated_at, before_rehearsal)
       SELECT p_event, r.new_voter, coalesce(b.name, i.shown), b.email,
-        -- chr(1) makes the keys differ from those of an organizer's voter, so that a participant with the same ID or address can be listed.
-        -- Two participants may have one address where it may vote again.
+        -- chr(1) makes a participant's keys differ from those of an organizer's voter, so that both can be listed with one ID or address.
+        -- With `repeat_votes`, no key is stored for the address, because two participants may share it.
         CASE WHEN NOT event.repeat_votes THEN chr(1) || lower(b.email) END,
         i.shown, chr(1) || CASE WHEN event.require_voter_id THEN i.shown ELSE lower(i.shown) END, b.weight_micro, 'approved', 'poll', 'none',
         at, at, CASE WHEN event.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END

@@ -6,7 +6,7 @@ import { lifeOf } from '#src/voting-events/lifecycle.ts';
 
 /** Time limit per event and run, so that a large event does not hold up other events; the next run continues. */
 const DROPPING_MS = 20_000;
-/** A paid ballot with credits takes some milliseconds on a busy machine, and a statement has three seconds. */
+/** Ballots per statement. Dropping a paid ballot with credits takes some milliseconds; a statement has three seconds. */
 const DROPPED_TOGETHER = 100;
 
 /** Events with ballots that can no longer be confirmed: a day old, or past the grace period after the close. */

@@ -108,7 +108,7 @@ export async function checkPaidVote(tx: Transaction, deps: PaidVoteDeps, attempt
   if (await hasVoted(tx, event.id, row.participants, event.repeatVotes)) throw refusalError('already_voted');
 }
 
-/** Casts a paid ballot; its payment attempt keeps the code, in case the response is lost. @throws ApiError if the payment must be refunded */
+/** Casts a paid ballot; its attempt keeps the code, in case the response is lost. @throws ApiError if the payment must be refunded */
 export async function fulfilPaidVote(
   tx: Transaction,
   deps: PaidVoteDeps,
@@ -123,7 +123,7 @@ export async function fulfilPaidVote(
   return { data: { confirmationCode: code, votesCount: body.votes.length }, confirmationCode: code };
 }
 
-/** Drops the unconfirmed ballot of a reversed payment, or has a confirmed one voided and its credits returned (`voidBallot`). */
+/** Drops the unconfirmed ballot of a reversed payment, or voids a confirmed ballot and returns its credits (`voidBallot`). */
 export async function reversePaidVote(
   tx: Transaction,
   attempt: PaymentAttempt,

@@ -31,8 +31,8 @@ BEGIN
   RETURN true;
 END $$;
 
--- Drops the unpaid pending ballots of an event in which voting now has a price. Call with the event locked, so that no ballot is cast
--- or confirmed meanwhile. Drops up to p_limit that hold credits, which takes long for each; returns whether none is left.
+-- Drops the unpaid pending ballots of an event in which voting now has a price. Call with the event locked, so that no ballot is cast or
+-- confirmed meanwhile. Drops up to p_limit ballots with credits, each of which takes long; returns whether none is left.
 CREATE OR REPLACE FUNCTION drop_unpaid_ballots(p_event text, p_limit integer) RETURNS boolean LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -46,17 +46,17 @@ BEGIN
   RETURN true;
 END $$;
 
--- Drops up to p_limit ballots of an event that can no longer be confirmed: a day old, or past the grace period after the close. Callers
--- run it for one event at a time, so that a fault in one event does not stop the others. Custom plans: one that is kept from few ballots
--- reads all of them for each.
+-- Drops up to p_limit ballots of an event that can no longer be confirmed: a day old, or past the grace period after the close. Callers run
+-- it for one event at a time, so that a fault in one event does not stop the others. Custom plans: a plan cached with few ballots in the
+-- table would read all ballots for each.
 CREATE OR REPLACE FUNCTION drop_expired_ballots(p_event text, p_limit integer) RETURNS integer LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
   expired record;
   dropped integer := 0;
 BEGIN
-  -- A change that reopens the event ends before this judges it. The ballots of a copy that arrives from another cell wait until their
-  -- payments are here, too.
+  -- The lock waits for a change that reopens the event. While an event is being copied from another cell, it counts as deleted, and its
+  -- ballots wait until their payments are copied, too.
   PERFORM 1 FROM voting_events e WHERE e.id = p_event AND e.deleted_at IS NULL FOR KEY SHARE;
   IF NOT FOUND THEN RETURN 0; END IF;
   FOR expired IN SELECT b.code_tag FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id

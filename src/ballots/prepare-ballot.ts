@@ -95,7 +95,7 @@ export async function prepareBallot(
     sealedGeneration: isPoll ? undefined : BigInt(expectedGeneration),
     visitorId: body.visitorId ?? null,
     voterId: body.voterId ?? null,
-    // A poll that does not save voter information takes an address for a payment alone.
+    // A poll that does not save voter information uses the address only for a payment.
     email: isPoll && !event.saveVoterInfo ? null : (body.email ?? null),
     name: isPoll && !event.saveVoterInfo ? null : (body.name ?? null),
     countryCode: body.countryCode ?? null,
@@ -118,7 +118,7 @@ function requireValid(judgement: Judgement, missing: readonly Issue[]): readonly
   );
 }
 
-/** Validates the readable values of a ballot whose shape was refused, for one answer with all faults; without those of the voter. */
+/** Validates the readable values of a ballot with a refused shape, so that one answer has all faults. Does not look up the voter. */
 export async function judgeCastParts(
   { db, definitions }: Pick<Deps, 'db' | 'definitions'>,
   event: VotingEvent,
@@ -175,7 +175,7 @@ function needsOf(definition: BallotDefinition, votes: readonly SoundParts<Ballot
   });
 }
 
-/** The visitor's credits per position, read only if the ballot costs more than base credits; the cast statement subtracts held ones. */
+/** The visitor's credits per position, read only if the ballot exceeds the base credits. The cast statement subtracts held credits. */
 async function budgetsOf(
   executor: Executor,
   definition: BallotDefinition,

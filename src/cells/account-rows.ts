@@ -1,7 +1,7 @@
 import pg from 'pg';
 
-// Which rows belong to an account. Every table is in exactly one of these lists, or holds rows of one event; a test compares them with
-// the catalogue, so that no table is forgotten.
+// The rows that belong to an account. Every table is in exactly one of these lists, or holds rows of one event; a test compares the lists
+// with the catalogue, so that no table is forgotten.
 
 type Client = Pick<pg.Client, 'query'>;
 
@@ -11,14 +11,14 @@ type Conditions = Readonly<Record<string, string>>;
 const OWN = 't.account_id = :account';
 const IS_LIVING = 'e.account_id = :account AND e.deleted_at IS NULL';
 const LIVING_EVENTS = `(SELECT e.id FROM voting_events e WHERE ${IS_LIVING})`;
-/** Accounts that an event of the account is shared with. */
+/** Accounts with which an event of the account is shared. */
 const GUESTS = `(SELECT i.account_id FROM event_invites i WHERE i.voting_event_id IN ${LIVING_EVENTS} AND i.account_id IS NOT NULL)`;
 
 export const holderOf = (account: string): string => `move ${account}`;
 
 /**
- * Tables whose rows make the service act, such as keys and jobs: `arriving_rows` holds their copies until the move commits. A table comes
- * after the tables that it refers to.
+ * Tables whose rows make the service act, such as keys and jobs. Their copies stay in `arriving_rows` until the move has switched
+ * (`move-account.ts`). A table comes after the tables that it refers to.
  */
 export const ACTING: Conditions = {
   accounts: 't.id = :account',
@@ -39,14 +39,14 @@ export const ACTING: Conditions = {
 /** Tables whose rows may exist in both cells: a copy adds the rows that the new cell lacks. */
 export const SHARED: Conditions = {
   audit_entries: OWN,
-  // Guests keep their claims where they are; a repeated request of theirs finds them in the new cell, too.
+  // A guest's claims stay in the old cell and are copied to the new cell, where a repeated request finds them.
   idempotency_keys: `t.status IS NOT NULL AND t.api_key_id IN (SELECT k.id FROM api_keys k WHERE k.account_id = :account OR k.account_id IN ${GUESTS}
     UNION ALL SELECT g.id FROM guest_keys g WHERE g.account_id IN ${GUESTS})`,
   guest_keys: `t.account_id <> :account
     AND (t.account_id IN ${GUESTS} OR t.id IN (SELECT a.key_id FROM audit_entries a WHERE a.account_id = :account))`,
 };
 
-/** What is read in place of a table: guests of the cell that an account leaves are guests of another cell in the new one. */
+/** Queries that are read in place of a table: the keys of accounts that stay behind become guest keys in the new cell. */
 export const SOURCES: Readonly<Record<string, string>> = {
   guest_keys: `(SELECT id, account_id, account_name, name, hint FROM guest_keys
     UNION SELECT k.id, a.id, a.name, k.name, k.hint FROM api_keys k JOIN accounts a ON a.id = k.account_id)`,
@@ -72,7 +72,7 @@ export const STAYING: Readonly<Record<string, string>> = {
   webhook_holds: 'senders of a cell',
 };
 
-/** A job is of the account of its event, business or account; one that names none, of the account that asked for it. */
+/** A job `t` belongs to the account of the event, business or account in its payload, otherwise to the account that enqueued it. */
 export const JOBS_OF_ACCOUNT = `CASE
   WHEN coalesce(t.payload ->> 'eventId', t.payload ->> 'votingEventId') IS NOT NULL THEN t.name <> 'remove_deleted_event' AND EXISTS (
     SELECT 1 FROM voting_events e WHERE e.id = coalesce(t.payload ->> 'eventId', t.payload ->> 'votingEventId') AND e.account_id = :account
@@ -89,7 +89,7 @@ export const forAccount = (condition: string, account: string): string =>
 
 export interface Table {
   readonly name: string;
-  /** Without identity columns, whose numbers each database gives itself. */
+  /** Without identity columns, because each database numbers its own rows. */
   readonly columns: readonly string[];
   readonly refersTo: readonly string[];
   readonly isOfEvent: boolean;
@@ -123,7 +123,7 @@ export function tablesOfEvents(tables: readonly Table[]): Table[] {
 }
 
 export const ofLivingEvents = `t.voting_event_id IN ${LIVING_EVENTS}`;
-/** The events of a copy that is not shown yet. */
+/** Condition on rows `t` of events that were copied into this cell and are still hidden. */
 export const ofHiddenEvents =
   't.voting_event_id IN (SELECT e.id FROM voting_events e WHERE e.account_id = :account AND e.deleted_at IS NOT NULL)';
 export const livingEvents = IS_LIVING.replaceAll('e.', 't.');

@@ -27,18 +27,18 @@ async function copyRows(from: pg.Client, to: pg.Client, select: string, into: st
   return target.rowCount;
 }
 
-/** Rows of `ACTING` by table: what the switch must find, and delete. */
+/** The number of copied rows of each table of `ACTING`. The switch must delete as many rows: a difference means a change since the copy. */
 export type Copied = ReadonlyMap<string, number>;
 
 const FIGURES = 'roll_figures';
 
-/** A sum over the tags of rows, whatever their order. */
+/** A checksum of rows: the sum over their tags, independent of their order. */
 const sumOfTags = (table: string, condition: string): string =>
   `SELECT coalesce(sum(hashtextextended(encode(t.tag, 'hex'), 0)::numeric), 0)::text AS sum FROM ${table} t WHERE ${condition}`;
 
 /**
- * Copies an account into another cell, where nothing of it is seen yet: its events count as deleted, its acting rows wait apart.
- * @param cell the name of the cell that it comes from
+ * Copies an account into another cell and keeps it hidden there: events are marked as deleted, rows of `ACTING` go to `arriving_rows`.
+ * @param cell the name of the source cell
  */
 export async function copyAccount(
   from: pg.Client,
@@ -53,7 +53,7 @@ export async function copyAccount(
     if (found === undefined) throw new Error(`there is no table ${name}`);
     return found;
   };
-  /** Copies by way of a temporary table, for rows that change on the way or may be there already. */
+  /** Copies through a temporary table: for rows that must be changed, or that the target may already have. */
   const copyAside = async ({ name, columns }: Table, condition: string, change?: string): Promise<void> => {
     const aside = pg.escapeIdentifier(`moving_${name}`);
     await to.query(`CREATE TEMP TABLE ${aside} (LIKE ${name}) ON COMMIT DROP`);
@@ -75,7 +75,7 @@ export async function copyAccount(
     ({ name }) => `SELECT '${name}' AS name WHERE EXISTS (SELECT FROM ${name} t WHERE ${condition})`,
   );
   const { rows: named } = await from.query<{ name: string }>(used.join(' UNION ALL '));
-  // The insert of voters counts them; the figures of the source, which come last, say that and who voted.
+  // Triggers count the inserted voters. The source's figures replace these counts at the end, because they also say who voted.
   const ofEvents = tablesOfEvents(tables).filter(
     ({ name }) => name !== FIGURES && named.some((one) => one.name === name),
   );
@@ -106,8 +106,8 @@ export async function copyAccount(
 }
 
 /**
- * Puts the waiting rows of an account where they belong and shows its events, if they came from a cell that has let the account go.
- * A copy from another cell is of a later move, which has not switched. Call on the connection with the account's lock. Idempotent.
+ * Moves an account's rows from `arriving_rows` to their tables and shows its events, if the rows came from `cell`, which has let it go.
+ * Rows from another cell belong to a later move that has not switched. Call on the connection with the account's lock. Idempotent.
  */
 export async function showAccount(client: pg.Client, account: string, cell: string): Promise<void> {
   const copied = await client.query('SELECT FROM arriving_rows WHERE account_id = $1 AND from_cell = $2 LIMIT 1', [

@@ -11,7 +11,7 @@ import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 
-/** As long as a cell's own cache believes a key. */
+/** As long as the cache of a cell trusts a key. */
 const KEPT_MS = 10_000;
 const MOST_KEPT = 20_000;
 
@@ -28,7 +28,7 @@ interface Kept extends Home {
 
 const isUnauthorized = (fault: unknown): boolean => fault instanceof ApiError && fault.code === 'unauthorized';
 
-/** Finds the caller of a key in any cell. A cell that is silent holds up only the keys that no other cell has. */
+/** Finds the caller of a key in any cell. A silent cell delays only keys that no other cell has. */
 export class CellCallers implements Authentication {
   readonly #cells: ReadonlyMap<string, Deps>;
   /** By the hash of a key. */
@@ -44,7 +44,7 @@ export class CellCallers implements Authentication {
     const hash = hashOfKey(authorization);
     if (hash === undefined) throw unauthorized();
     const kept = this.#homes.get(hash);
-    // All cells together count as one look-up.
+    // Asking all cells counts as one look-up for `mayAsk`.
     let may: boolean | undefined;
     const mayAskOnce = (): boolean => (may ??= mayAsk());
     const ask = async (cell: Deps): Promise<{ cell: Deps; caller: Caller } | undefined> => {
@@ -55,15 +55,15 @@ export class CellCallers implements Authentication {
         throw fault;
       }
     };
-    // The account may have moved since: all cells are asked where its last one does not know the key.
+    // If the last known cell does not know the key, the account may have moved: ask all cells.
     const askAll = () => firstOfCells([...this.#cells.values()], ask);
     let found = (kept && (await ask(kept.cell))) ?? (await askAll());
-    // Only where the databases were asked: floods of invented keys are not to be asked for.
+    // Only if `mayAsk` let the cells query their databases: a flood of invented keys must cause no further queries.
     if (found === undefined && may === true) {
       const isArriving = await this.#isArriving(hash);
       for (const { authenticator } of this.#cells.values()) authenticator.forget(hash);
       if (isArriving) throw new CellSilent('the account of a key is between two cells');
-      // Asked again: the account may have arrived after its new cell was asked.
+      // Ask again: the account may have arrived in its new cell after that cell was asked.
       found = await askAll();
     }
     if (found === undefined) {
@@ -80,7 +80,7 @@ export class CellCallers implements Authentication {
     return guestCells.length === 0 ? caller : { ...caller, cells: [cell, ...guestCells].map((one) => one.cell) };
   }
 
-  /** Whether a key that no cell has is of an account whose move was cut off after the switch: it is finished soon. */
+  /** Whether a key that no cell has belongs to an account whose move was interrupted after the switch. Such a move is finished soon. */
   async #isArriving(hash: string): Promise<boolean> {
     const found = await firstOfCells([...this.#cells.values()], async ({ db }) =>
       (await isTrue(
@@ -106,9 +106,9 @@ export class CellCallers implements Authentication {
     return this.#known.get(request);
   }
 
-  /** Has the app take the caller, or answer the fault, that was found for a request. */
+  /** Stores the caller or the fault that was found for a request, for the app that serves the request. */
   settle(request: IncomingMessage, caller: Promise<Caller>): void {
-    // An app that refuses the request before its caller matters never looks at the fault.
+    // Prevents an unhandled rejection: an app that refuses the request earlier never reads the fault.
     caller.catch(() => undefined);
     this.#known.set(request, caller);
   }

@@ -6,7 +6,7 @@ import type { Deps } from '#src/deps.ts';
 import { arrivingCode } from '#src/voting-events/code-claims.ts';
 import { movedTo } from './finish-move.ts';
 
-/** Where a thing stands, by the prefix of its ID. */
+/** The table of an object, by the prefix of its ID. */
 const TABLES: Readonly<Record<string, string>> = {
   acc: 'accounts',
   evt: 'voting_events',
@@ -15,7 +15,7 @@ const TABLES: Readonly<Record<string, string>> = {
   pay: 'payment_attempts',
 };
 
-/** The cell with what an ID or an event's code names; undefined if none has it. @throws the fault of a cell that could not be asked */
+/** Finds the cell with an object's ID or an event's code; undefined if none has it. @throws the fault of a cell that could not be asked */
 export function findCell(cells: readonly Deps[], named: string): Promise<Deps | undefined> {
   const table = TABLES[named.split('_')[0] ?? ''];
   const isNamed =
@@ -25,7 +25,7 @@ export function findCell(cells: readonly Deps[], named: string): Promise<Deps | 
   return firstOfCells(cells, async (cell) => ((await isTrue(cell.db, isNamed)) ? cell : undefined));
 }
 
-/** The cell that is letting an account go, and the one that gets it; undefined unless its move was cut off after the switch. */
+/** The old and the new cell of an account whose move was interrupted after the switch; undefined if there is no such move. */
 export function findCutMove(cells: readonly Deps[], account: string): Promise<{ from: Deps; to: Deps } | undefined> {
   return firstOfCells(cells, async (from) => {
     const to = from.cells.get((await movedTo(from.db, account)) ?? '');
@@ -34,9 +34,8 @@ export function findCutMove(cells: readonly Deps[], account: string): Promise<{ 
 }
 
 /**
- * Whether an event that a request did not find in its cell is in another one now, or on its way there. An account learns of no event that it
- * may not see. A cell that is silent is not asked.
- * @param accountId empty for a request without a key @param named the event in the request's path
+ * Whether an event that a request did not find in its cell is in another cell now, or moving there. Only events that the account may see
+ * count, so that it learns of no other event. Silent cells are not asked.
  */
 export async function hasMoved(deps: Deps, accountId: string, named: string): Promise<boolean> {
   if (deps.cells.size === 1) return false;
@@ -53,12 +52,12 @@ export async function hasMoved(deps: Deps, accountId: string, named: string): Pr
   const found = (await Promise.allSettled(places)).flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
   const living = found.filter(({ lives }) => lives);
   if (living.length > 0) {
-    // The cell of a guest that came back from a backup does not know where to look: the next request finds the event.
+    // A guest's cell that was restored from a backup lacks the entry for the event's cell: add it, so that the next request finds it.
     for (const { cell, account } of living)
       if (cell !== deps && account !== accountId) await noteGuestCell(deps.db, accountId, cell.cell);
     return living.every(({ cell }) => cell !== deps);
   }
-  // A copy of a move that has not switched is nowhere an event that was deleted.
+  // Only a hidden copy was found. Unless its move has switched, the event was deleted in its own cell.
   const [arriving] = found;
   if (arriving === undefined) return false;
   const cut = findCutMove([...deps.cells.values()], arriving.account);

@@ -25,7 +25,7 @@ const MOST_GUESTS = 10_000;
 interface Front {
   readonly deps: Deps;
   readonly app: Hono<Env>;
-  /** By their names: each asks the cell of its app. */
+  /** By name. Each operation reads in the cell of its app. */
   readonly operations: ReadonlyMap<string, Operation>;
   readonly find: (method: string, path: string) => Operation | undefined;
 }
@@ -41,12 +41,12 @@ interface GateOptions {
   readonly trustProxy: number;
 }
 
-/** Sends each request to the app of the cell that holds what it is about. */
+/** Sends each request to the app of the cell that holds the requested object. */
 export class Gate {
   readonly #options: GateOptions;
   readonly #keys: WrongKeys;
   readonly #fronts = new Map<string, Front>();
-  /** Guests that this process has made known, by cell and key. */
+  /** Guests whose names and keys this process has stored, by cell and key. */
   readonly #guests = new RecentMap<true>(MOST_GUESTS);
   readonly #main: Front;
 
@@ -76,7 +76,7 @@ export class Gate {
       front = this.#frontOf(route.cell);
       leave = held.enter(env.incoming, route);
     } catch (fault) {
-      // Any app gives the answer its shape.
+      // Every app can turn the fault into an answer.
       callers.settle(env.incoming, Promise.reject(fault));
     }
     try {
@@ -105,14 +105,14 @@ export class Gate {
     for (;;) {
       const since = monotonicMs();
       const route = await find();
-      // Nothing is awaited from here to `enter` that a notification of a move could come before.
+      // No `await` may come between this check and `enter`: a notification of a move could arrive in between.
       const moves = [...route.homes.keys()].find((account) => held.isHeld(account));
       if (moves === undefined) return { ...route, since };
       if (!(await held.untilFree(moves, cameAt + HELD_MS - monotonicMs()))) throw accountMoves();
     }
   }
 
-  /** The route to what a request without a key is about; to the main cell if none has it. */
+  /** The route to the object of a request without a key; to the main cell if no cell has the object. */
   async #findOpen(operation: Operation, segments: readonly string[], address: string): Promise<Route> {
     const main = this.#main.deps;
     const place = placeOfEvent(operation);
@@ -159,7 +159,7 @@ export class Gate {
   }
 }
 
-/** The route to an event of an account, or one that is shared with it: the move of its owner concerns a guest, too. */
+/** The route to an event of an account, or to an event shared with it. A guest's request also waits for moves of the event's owner. */
 async function findEvent({ accountId, cell, guestCells }: Home, reference: string): Promise<Route | undefined> {
   const seenIn = async (one: Deps): Promise<Route | undefined> => {
     const found = await one.events.find(accountId, reference, one.clock.now());

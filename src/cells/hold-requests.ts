@@ -6,15 +6,15 @@ import { monotonicMs } from '#src/platform/clock.ts';
 
 /** A request that is under way. */
 export interface Visit {
-  /** The accounts whose move it must not run into, with the cells in which they were found. */
+  /** The accounts that must not move during the request, with the cells in which they were found. */
   readonly homes: ReadonlyMap<string, Deps>;
-  /** Before they were looked for, by `monotonicMs`. */
+  /** A time before these accounts were looked up, by `monotonicMs`. */
   readonly since: number;
 }
 
 /** Holds the requests of accounts that move to another cell, and knows when the requests under way have ended. */
 export class HeldAccounts {
-  /** Until when requests are or were held, by account and `monotonicMs`: a hold that is not renewed ends. One entry for each account that moved. */
+  /** By account, the time (`monotonicMs`) until which its requests are held. A hold that is not renewed ends; its entry stays. */
   readonly #until = new Map<string, number>();
   readonly #visits = new WeakMap<IncomingMessage, Visit>();
   readonly #underWay = new Map<string, number>();
@@ -34,8 +34,8 @@ export class HeldAccounts {
   }
 
   /**
-   * Whether an account that a request is about has left the cell in which the request reads: it may have found rows that were deleted
-   * behind a move. Asks the databases only about accounts that were held since the request came.
+   * Whether an account of a request has left the cell in which the request reads: the request may have read after the move deleted rows.
+   * Queries the databases only for accounts that were held since the request came.
    */
   async hasLeft(request: IncomingMessage): Promise<boolean> {
     const { homes, since } = this.#visits.get(request) ?? { homes: [], since: 0 };
@@ -44,7 +44,7 @@ export class HeldAccounts {
     return false;
   }
 
-  /** Counts a request as under way. @returns ends it */
+  /** Counts a request as under way. @returns a function that ends it */
   enter(request: IncomingMessage, visit: Visit): () => void {
     this.#visits.set(request, visit);
     const accounts = [...visit.homes.keys()];
@@ -59,14 +59,14 @@ export class HeldAccounts {
     };
   }
 
-  /** Waits until something is true of the accounts, at most `ms`. @returns whether it is */
+  /** Waits until `isTrue` returns true, at most `ms`. @returns whether it did */
   async #waitFor(isTrue: () => boolean, ms: number): Promise<boolean> {
     const end = monotonicMs() + ms;
     while (!isTrue()) {
       const left = end - monotonicMs();
       if (left <= 0) return false;
       const ended = new AbortController();
-      // Looks again in between, because the time of a hold ends without a call.
+      // Check again in between, because a hold can expire without a call.
       const pause = delay(Math.min(left, 250), undefined, { signal: ended.signal }).catch(() => undefined);
       await Promise.race([this.#changed.promise, pause]);
       ended.abort();
@@ -74,12 +74,12 @@ export class HeldAccounts {
     return true;
   }
 
-  /** Waits until an account is not held any more. @returns whether that came within `ms` */
+  /** Waits until an account is not held any more. @returns false if it is still held after `ms` */
   untilFree(accountId: string, ms: number): Promise<boolean> {
     return this.#waitFor(() => !this.isHeld(accountId), ms);
   }
 
-  /** Waits until no request of an account is under way. @returns whether that came within `ms` */
+  /** Waits until no request of an account is under way. @returns false if one still is after `ms` */
   untilIdle(accountId: string, ms: number): Promise<boolean> {
     return this.#waitFor(() => !this.#underWay.has(accountId), ms);
   }

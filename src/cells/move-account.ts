@@ -23,9 +23,9 @@ import {
 } from './finish-move.ts';
 import { DRAIN_MS } from './open-cells.ts';
 
-// A move is one commit in the cell that the account leaves: before it, that cell serves the account and holds locks that keep everybody
-// from changing it; after it, the other cell does. Whatever is cut off before is thrown away, whatever is cut off after is finished
-// (`finish-move.ts`).
+// A move switches by one commit in the cell that the account leaves. Before the switch, this cell serves the account, under locks that
+// prevent changes during the copy; after it, the other cell serves the account. A move that was interrupted before the switch is undone; a
+// move that was interrupted after it is finished (`finish-move.ts`).
 
 /** Each stage of a move, in order. `held`: requests wait. `copied`: the other cell has everything. `switched`: the account is there. */
 export type Stage = 'held' | 'copied' | 'switched' | 'finished';
@@ -38,13 +38,13 @@ export interface MoveOptions {
 /** How long a hold of requests lasts unless it is renewed. */
 const LEASE_MS = 3_000;
 const RENEW_MS = 1_000;
-/** How long running jobs of the account may take to end before anything is held up. */
+/** How long a move waits for running jobs of the account before it holds any request. */
 const JOBS_MS = 60_000;
-/** The same while requests wait: jobs that those had begun. */
+/** The same while requests are held, for jobs that these requests had begun. */
 const HELD_JOBS_MS = 2_000;
 const LOCK_MS = 5_000;
 
-/** Keeps the waiting jobs of an account from being begun. @returns how many run */
+/** Holds the waiting jobs of an account, so that no worker begins them. @returns how many jobs run */
 async function holdJobs(client: pg.Client, account: string): Promise<number> {
   const own = forAccount(JOBS_OF_ACCOUNT, account);
   const holder = holderOf(account);
@@ -65,7 +65,7 @@ async function awaitJobs(client: pg.Client, account: string, say: MoveOptions['s
   }
 }
 
-/** Has every process of the service hold the account's requests, until `end`. @returns once none is under way */
+/** Makes every process of the service hold the account's requests. @returns the function that ends this, once no request is under way */
 async function holdRequests(client: pg.Client, from: Deps, to: Deps, account: string) {
   const living = async ({ db }: Deps) =>
     valuesOf<string>(db, sql`SELECT encode(id, 'hex') FROM service_processes WHERE seen_at > now_ms() - 2000`);
@@ -86,7 +86,7 @@ async function holdRequests(client: pg.Client, from: Deps, to: Deps, account: st
     await client.query(`UPDATE jobs SET held_at = now_ms() + ${JOBS_MS} WHERE held_by = $1`, [holderOf(account)]);
   };
   await hold();
-  // A renewal that fails ends the hold; the locks of rows stay.
+  // A failed renewal ends the hold; the row locks stay.
   const timer = setInterval(() => void hold().catch(() => clearInterval(timer)), RENEW_MS);
   const end = async (): Promise<void> => {
     clearInterval(timer);
@@ -100,7 +100,7 @@ async function holdRequests(client: pg.Client, from: Deps, to: Deps, account: st
   return end;
 }
 
-/** Locks what decides about an account, in the order of the service's own transactions: nothing of it changes until the commit. */
+/** Locks the rows that every change of an account locks, in the order of the service's transactions: nothing changes until the commit. */
 async function lockAccount(client: pg.Client, account: string): Promise<void> {
   await client.query('SELECT 1 FROM payment_attempts WHERE account_id = $1 ORDER BY id FOR UPDATE', [account]);
   await client.query(
@@ -113,7 +113,7 @@ async function lockAccount(client: pg.Client, account: string): Promise<void> {
     await client.query(`SELECT 1 FROM ${table} WHERE account_id = $1 ORDER BY id FOR UPDATE`, [account]);
 }
 
-/** Lets an account go, in the transaction that holds its locks. @throws MoveRefused if rows came after the copy */
+/** The switch: lets an account go, in the transaction that holds its locks. @throws MoveRefused if rows came after the copy */
 async function letGo(client: pg.Client, account: string, to: string, copied: Copied): Promise<void> {
   await client.query(
     `INSERT INTO guest_keys (id, account_id, account_name, name, hint)
@@ -124,12 +124,12 @@ async function letGo(client: pg.Client, account: string, to: string, copied: Cop
     `DELETE FROM webhook_holds h USING webhook_endpoints w WHERE w.id = h.endpoint_id AND w.account_id = $1`,
     [account],
   );
-  // Processes believe a key for seconds, and this command may be killed before it notifies them of the move.
+  // Processes cache a key for seconds, and this command may be killed before it notifies them of the move.
   await client.query("SELECT pg_notify('account_changed', $1)", [account]);
-  // Rows that refer to others go first.
+  // Delete rows that refer to other tables first.
   for (const [table, condition] of Object.entries(ACTING).toReversed()) {
     const { rowCount } = await client.query(`DELETE FROM ${table} t WHERE ${forAccount(condition, account)}`);
-    // No lock keeps senders from noting what they deliver: it is sent again, under the same ID.
+    // No lock keeps webhook senders from recording an attempt. They send the message again from the new cell, under the same ID.
     if (table !== 'webhook_attempts' && rowCount !== (copied.get(table) ?? 0))
       throw new MoveRefused(`${table} changed while they were copied: try again`);
   }
@@ -148,8 +148,8 @@ async function letGo(client: pg.Client, account: string, to: string, copied: Cop
 }
 
 /**
- * Notes in the cells of guests where their shared events will be. @returns whether the account is a guest in the cell that it leaves
- * @throws MoveRefused if a guest is in no cell: the note would be lost with the move of the guest
+ * Stores in the cells of guests where their shared events will be. @returns whether the account is a guest in the cell that it leaves
+ * @throws MoveRefused if no cell has a guest: the guest is moving, and what is stored in its old cell would be lost
  */
 async function tellGuests(client: pg.Client, to: Deps, account: string): Promise<boolean> {
   const { rows } = await client.query<{ id: string }>(
@@ -168,7 +168,7 @@ async function tellGuests(client: pg.Client, to: Deps, account: string): Promise
   return own.rowCount === 1;
 }
 
-/** Work on deleted events that only their cell can bring to its end, because they do not move. */
+/** Unfinished work on deleted events. Only this cell can finish it, because deleted events do not move. */
 const OF_DELETED_EVENTS = {
   'voters of a deleted event are being copied': `
     SELECT 1 FROM roll_copies c JOIN voting_events e ON e.id = c.voting_event_id
@@ -186,7 +186,7 @@ async function requireDone(client: pg.Client, account: string): Promise<void> {
     if ((await client.query(text, [account])).rowCount !== 0) throw new MoveRefused(`${what}: try again`);
 }
 
-/** @throws MoveRefused if an event is being given a code of the account's: its cell may have looked before the code arrived there */
+/** @throws MoveRefused if an event is just taking a code of the account: its cell may have searched the new cell too early */
 async function requireCodes(client: pg.Client, cells: Deps, account: string): Promise<void> {
   const { rows } = await client.query<{ code: string }>(
     'SELECT code_key AS code FROM voting_events WHERE account_id = $1 AND deleted_at IS NULL',
@@ -196,11 +196,7 @@ async function requireCodes(client: pg.Client, cells: Deps, account: string): Pr
   if (await isCodeAskedFor(cells, codes)) throw new MoveRefused('a code of its events is asked for: try again');
 }
 
-/**
- * Moves an account with everything that it has into another cell. A move that was cut off is begun again.
- * @returns how long requests of the account had to wait, in ms
- * @throws MoveRefused
- */
+/** Moves an account with all its rows into another cell. An interrupted move starts again from the beginning. */
 export function moveAccount(from: Deps, to: Deps, account: string, options: MoveOptions): Promise<number> {
   const { say, onStage = async () => undefined } = options;
   return withAccount(from, account, async (locking) => {
@@ -208,7 +204,7 @@ export function moveAccount(from: Deps, to: Deps, account: string, options: Move
     const pauseMs = await withAccount(to, account, async (writing) => {
       await discardCopy(writing, to, account);
       await deleteLeft(writing, to, account);
-      // Connected before anything is held up.
+      // Connect before any request is held.
       return withCell(from, (front) =>
         withCell(from, async (reading) => {
           const tables = await listTables(front);
@@ -263,7 +259,7 @@ async function copyAndSwitch(under: Under): Promise<void> {
   await lockAccount(locking, account);
   if ((await holdJobs(front, account)) > 0) throw new MoveRefused('a job of the account has just begun: try again');
   await requireDone(locking, account);
-  // Its snapshot is taken under the locks.
+  // This snapshot is taken under the locks.
   await reading.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   await writing.query('BEGIN');
   const copied = await copyAccount(reading, writing, account, from.cell, tables, say);

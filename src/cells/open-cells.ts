@@ -8,10 +8,10 @@ import { CellCallers } from './find-callers.ts';
 import { Gate } from './gate.ts';
 import { HeldAccounts } from './hold-requests.ts';
 
-/** How long a move waits for running requests. A request that takes longer waits for the locks of the move, and then finds no row to change. */
+/** How long a move waits for running requests. A longer request waits for the move's locks, and then finds no row to change. */
 export const DRAIN_MS = 2_000;
 
-/** What a process with several cells has before them: who asks, where that is answered, and who has to wait. */
+/** What a process with several cells runs before their apps: it finds the caller and the cell, and holds requests of moving accounts. */
 export function openCells(deps: Deps) {
   const callers = new CellCallers(deps.cells);
   const held = new HeldAccounts();
@@ -23,7 +23,7 @@ export function openCells(deps: Deps) {
   };
   const forget = (account: string): void => {
     for (const cell of deps.cells.values()) {
-      // Its keys were unknown to the cell that it came to.
+      // The new cell may have cached the account's keys and events as unknown.
       cell.authenticator.forgetAll();
       cell.events.forgetAll();
     }

@@ -131,7 +131,7 @@ async function create(client: PathClient, options: ApplyOptions, definition: Def
 }
 
 /**
- * Creates or changes a draft as a file says, or lists what would change (completions 10.6).
+ * Creates a draft from a file, changes a draft to the file's content, or lists what would change (completions 10.6).
  * @throws FileRefused; VotingServiceError such as 409 `not_a_draft` or 422 with all issues
  */
 export async function applyEvent(client: PathClient, options: ApplyOptions): Promise<Answer> {

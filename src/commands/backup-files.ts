@@ -42,7 +42,7 @@ export const isWithin = (inner: string, outer: string): boolean => {
   return way === '' || !(way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way));
 };
 
-/** Whether a folder, or one above it, holds a base backup. */
+/** Whether a folder, or a folder above it, holds a base backup. */
 export async function isInBackup(folder: string): Promise<boolean> {
   const above = path.dirname(folder);
   return (await exists(manifestFile(folder))) || (above !== folder && isInBackup(above));
@@ -116,7 +116,7 @@ export async function readArchive(folder: string, segmentBytes: number) {
   return { timelines, segments };
 }
 
-/** The timelines that one branched from, oldest first, each with the WAL position at which the next one branched off. */
+/** Parses a timeline's history: the timelines before it, oldest first, each with the WAL position where the next timeline branched off. */
 function parseHistory(text: string) {
   return text.split('\n').flatMap((line) => {
     const match = /^(\d+)\s+([0-9A-F]+\/[0-9A-F]+)(.*)/i.exec(line.trim());

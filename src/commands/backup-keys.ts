@@ -11,7 +11,7 @@ import { keyFileOf, keyFoldersOf, MARKER, readKeyFileName } from '#src/voting-ev
 import { isInBackup, isWithin } from './backup-files.ts';
 import type { Answer } from './cli.ts';
 
-/** The events among `ids` that are in this database or were deleted from it, which the audit trail keeps. */
+/** The events among `ids` that are in this database, or whose deletion from it the audit trail records. */
 async function listKnown(client: pg.Client, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await client.query<{ id: string }>(
     `SELECT id FROM voting_events WHERE id = ANY ($1) AND NOT starts_with(code_key, 'moved/')
@@ -32,7 +32,7 @@ export async function backupKeys(config: Config, url: string, to: string): Promi
   const owned = await Promise.all(
     [config.dataDir, ...(sources?.all ?? [])].map((own) => realpath(own).catch(() => own)),
   );
-  // A mount leads to a folder of the service by another path: its marker is there.
+  // A mount can lead to a folder of the service by another path: a marker file shows such a folder.
   if (
     owned.some((own) => isWithin(folder, own)) ||
     (await exists(path.join(folder, MARKER))) ||
@@ -43,7 +43,7 @@ export async function backupKeys(config: Config, url: string, to: string): Promi
       `${folder} lies in a folder of the service, or in a base backup: name a place of its own.`,
     );
   const target = new KeyFolders(folder);
-  // Listed first: what another run writes from here on is not removed.
+  // List first, so that keys that another run writes from here on are not removed.
   const held = (await target.list(folder)).flatMap((name) => readKeyFileName(name) ?? []);
   const { living, known } = await withConnection(url, async (client) => ({
     living: await listLivingKeys(client),

@@ -9,7 +9,7 @@ import { type Answer, commandLine, type Row } from './cli.ts';
 
 interface Look {
   readonly row: Row;
-  /** What is to be done, each in one line with its cure. */
+  /** Problems of the cell, each in one line with its cure. */
   readonly notes: readonly string[];
   readonly accounts?: readonly string[];
 }
@@ -59,7 +59,7 @@ async function lookInto(client: pg.Client, cell: string, clusterId: string | und
   };
 }
 
-/** `cells status`: reads each cell by itself, so that one that is down hides nothing of the others. */
+/** `cells status`: reads each cell separately, so that a cell that is down does not hide the others. */
 export async function showCells(config: Config, url: string): Promise<Answer> {
   const identity = await lookAt(url, readClusterId).catch(() => undefined);
   const places = [{ name: MAIN_CELL, url }, ...config.databaseCells];

@@ -28,7 +28,7 @@ async function outcomeOf(deps: Deps, businessId: string, { attemptId }: ListedPa
   };
 }
 
-/** Lists a business's payments at its provider since a moment, and what became of each here. @throws ApiError 404 */
+/** Lists a business's payments at its provider since a moment, and the state of each in this service. @throws ApiError 404 */
 export async function checkPayments(deps: Deps, businessId: string, sinceMs: number): Promise<Answer> {
   const business = orNotFound(await findBusinessEver(deps.db, businessId));
   const provider = deps.payments.of(business);

@@ -21,7 +21,7 @@ export interface Answer {
   readonly refused?: boolean;
 }
 
-/** `patient` retries for two minutes, across a restart of the service. `isReplayed`: the last answer replays that of an earlier run. */
+/** `patient` retries for two minutes, across a restart of the service. `isReplayed`: whether the last answer repeats an earlier run's. */
 type Clients = [client: PathClient, patient: PathClient, isReplayed: () => boolean];
 
 /** Requires that an event can take `count` more voters. @throws ApiError 422 `plan_limit` */
@@ -34,7 +34,7 @@ export interface Cli {
   group(name: string, description: string): Command;
   /** Opens the database, or starts the embedded one for this command if the service does not run, runs `work`, and prints its answer. */
   withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void>;
-  /** For commands that inspect or prepare a database: neither migrates nor checks. `check` runs the checks of a start on database and keys. @param withCells the other cells, too */
+  /** To inspect or prepare a database: neither migrates nor checks it. `check` runs a start's checks, `withCells` also on other cells. */
   withDatabase(
     work: (config: Config, check: (withCells?: boolean) => Promise<Finding[]>, url: string) => Promise<Answer>,
   ): Promise<void>;
@@ -52,7 +52,7 @@ export interface Cli {
   hasApiKey(): Promise<boolean>;
   /** Whether `--json` was given: then one JSON value is printed and nothing else. */
   json(): boolean;
-  /** What reads the environment, loaded only when a command needs it. */
+  /** The module that reads the environment, loaded only when a command needs it. */
   config(): Promise<typeof configuration>;
 }
 

@@ -49,7 +49,7 @@ export function pageWarnings(
   return [`The votingPageUrl has no {voterId}: voters without an e-mail address must type their voter ID. ${set}`];
 }
 
-/** Mails voter keys or reminders, and shows the progress (completions 10.2). @param clients to send the request, and to read the progress */
+/** Mails voter keys or reminders, and shows the progress (completions 10.2). `client` sends the request; `patient` reads the progress. */
 export async function notifyVoters(
   cli: Pick<Cli, 'json'>,
   [client, patient]: readonly [PathClient, PathClient],

@@ -45,7 +45,7 @@ const MOMENT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?(Z|[+
 export function parseMoment(text: string): number {
   const [, date, time, zone = ''] = MOMENT.exec(text.trim()) ?? [];
   const timeMs = Date.parse(`${date}T${time}${/^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone}`);
-  // `Date.parse` takes 31 June for 1 July.
+  // `Date.parse` reads 31 June as 1 July.
   const isDay = new Date(`${date}T00:00Z`).getUTCDate() === Number(date?.slice(8));
   if (Number.isNaN(timeMs) || !isDay)
     throw new InvalidArgumentError('must be a moment with its time zone, such as 2026-11-21T09:59:00Z');
@@ -70,7 +70,7 @@ export const parseChoice =
 /** Whether a text can be the ID or code of an event; such a text is safe in a URL path. */
 export const isReference = (text: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(text);
 
-/** Takes a text of one form. @param fault what the form is */
+/** Makes a parser for texts that match `form`. @param fault the error message, which says what is valid */
 export const parseLike =
   (form: RegExp, fault: string) =>
   (text: string): string => {
@@ -78,7 +78,7 @@ export const parseLike =
     return text;
   };
 
-/** A variable of a script that is not set gives an empty word, which would mean the current folder. */
+/** Refuses an empty word, which an unset variable of a script gives: as a folder it would mean the current one. */
 export const parseFolder = parseLike(/\S/, 'must name a folder');
 
 export function parseEvent(text: string): string {

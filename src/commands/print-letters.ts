@@ -18,7 +18,7 @@ const PAUSE_MS = 1_000;
 /** File mode of letters: anyone who reads a letter can vote with it, so only the file's owner may read it. */
 const PRIVATE = 0o600;
 
-/** Orders letters as PDF, waits, and saves them (completions 10.9). @param clients to send the order, and to wait and download */
+/** Orders letters as PDF, waits, and saves them (completions 10.9). `client` sends the request; `patient` waits and downloads. */
 export async function printLetters(
   cli: Pick<Cli, 'json'>,
   [client, patient]: readonly [PathClient, PathClient],

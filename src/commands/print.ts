@@ -58,7 +58,7 @@ export function table(rows: readonly Row[]): string {
 
 const REFUSED = 1;
 
-/** Prints one JSON value for programs; for people a table or card, and the next steps to standard error, so that a pipe lacks them. Sets the exit status. */
+/** Prints JSON for programs; for people a table or card, and the next steps to standard error. Sets the exit status. */
 export function print({ value, shown = value, also, next = [], refused = false }: Answer, json: boolean): void {
   if (refused) process.exitCode = REFUSED;
   if (json) {

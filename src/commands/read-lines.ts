@@ -21,7 +21,7 @@ export interface FileLine {
 /** Characters of a line, enough for a voter with the longest value in every field. Longer lines are not kept in memory. */
 export const MAX_LINE_LENGTH = 65_536;
 
-/** Yields the lines of a UTF-8 file in groups, so that memory does not grow with the file. @throws FileRefused when the file is not UTF-8 */
+/** Yields the lines of a UTF-8 file in groups, so that memory does not grow with the file. @throws FileRefused if it is not UTF-8 */
 export async function* readLines(file: string): AsyncGenerator<FileLine[]> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let line = 0;

@@ -20,7 +20,7 @@ const ADDED = ['line', 'reason'];
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Group names of an event to their IDs. */
+/** The IDs of an event's groups, by name. */
 type Groups = ReadonlyMap<string, string>;
 
 const folded = (text: string): string =>

@@ -46,7 +46,7 @@ function spawnServer(settings: RecoverySettings, sockets: string): ChildProcess 
     port: String(SOCKET_PORT),
     unix_socket_directories: sockets,
     hba_file: path.join(sockets, 'pg_hba.conf'),
-    // A hot standby would refuse settings smaller than production's, and no query needs one before the replay ends.
+    // A hot standby would refuse settings smaller than production's, and no query needs a hot standby before the replay ends.
     hot_standby: 'off',
     logging_collector: 'off',
     log_destination: 'stderr',
@@ -104,11 +104,11 @@ async function describeRecovered(sockets: string, manifest: BackupManifest) {
       /** Codes of the newest events, newest first, and the number of all events; none if the service's tables are missing. */
       events: events.rows.map(({ code }) => code),
       eventCount: Number(events.rows[0]?.count ?? 0),
-      /** Keys of elections that took ballots at that moment. */
+      /** Keys of elections that took ballots at the restored moment. */
       livingKeys: row.known ? await listLivingKeys(client) : [],
     };
   } catch (fault) {
-    // The server replays (57P03), has no socket yet, or has given up. The caller's loop sees whether it has ended.
+    // The server replays (57P03), has no socket yet, or has given up. The caller's loop sees whether the server has ended.
     const isNotThere = !(fault instanceof pg.DatabaseError) || fault.code?.startsWith('57P') === true;
     if (isNotThere) return undefined;
     throw fault;
@@ -122,7 +122,7 @@ export const replayedFiles = (log: string): string[] =>
   [...log.matchAll(/restored log file "([0-9A-F]{24})"/g)].map(([, file = '']) => file);
 
 /**
- * Starts a server on restored files, until it has replayed the WAL and is promoted, or gives up.
+ * Runs a server on restored files until it has replayed the WAL and is promoted, or gives up.
  * @param onReplayed gets the number of WAL files so far @param signal ends the server @throws AbortError
  */
 export async function replay(

@@ -83,7 +83,7 @@ const ROWS_AT_ONCE = 500;
 
 /**
  * How many values of a kind are encrypted under the present secret key, and how many under earlier keys. Values that `reseal` does not
- * re-encrypt expire, and only those under earlier keys are counted.
+ * re-encrypt expire; they are counted only under earlier keys.
  */
 const countOf = (what: string, { earlier, present = null }: { earlier: number; present?: number | null }) => ({
   what,

@@ -324,7 +324,7 @@ export async function restoreBackup(options: RestoreOptions, folders: ProgramFol
   const archive = await readArchive(archiveFolder, manifest.walSegmentBytes);
   const timeline = chooseTimeline(archive, manifest, options.timeline);
   const segments = findSegments(archive, manifest, timeline);
-  // Found out now, and not after hours of copying and replaying.
+  // Check the port now, not after hours of copying and replaying.
   await requireFreePort({ port: options.port, host: '127.0.0.1' }).catch(() => {
     throw conflict('port_in_use', `port ${options.port} cannot be listened on: name another one with --port.`);
   });

@@ -87,7 +87,7 @@ async function awaitArchived(client: pg.Client, file: string): Promise<void> {
   const until = performance.now() + ARCHIVE_MS;
   for (;;) {
     const { last, failing } = await readArchiver(client);
-    // `last` may also be the history file of a timeline or backup; the names of both sort among those of WAL files.
+    // `last` may also be the history file of a timeline or backup. Such names sort among the names of WAL files.
     if (last !== null && last.slice(0, 24) >= file) return;
     if (failing !== null) throw conflict('archive_fails', `the server could not archive ${failing}. ${FAILING_CURE}`);
     if (performance.now() > until)

@@ -43,7 +43,7 @@ function answerOf(stats: Stats, { id, code, title, type, endsAt }: Event): Answe
   };
 }
 
-/** Shows the turnout until the event closes, or once. @param clients to read the event, and the turnout, even across a service restart */
+/** Shows the turnout until the event closes, or once. `client` reads the event; `patient` reads the turnout, even across a restart. */
 export async function watchTurnout(
   [client, patient]: readonly [PathClient, PathClient],
   { event: reference, every, once }: WatchOptions,

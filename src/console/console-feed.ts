@@ -104,7 +104,7 @@ export class ConsoleFeed {
     return this.#isClosed;
   }
 
-  /** Joins the other processes of a start. @param relay sends an entry to the others, which `take` it */
+  /** Joins the other processes of a start. @param relay sends an entry to the other processes, which `take` it */
   join(start: Start, relay: (entry: FeedEntry) => void): void {
     this.#start = start;
     this.#relay = relay;
@@ -164,7 +164,7 @@ export class ConsoleFeed {
     ];
   }
 
-  /** What is new since a version, of this process; 0 for all. Oldest first. */
+  /** The items newer than a version of this process, oldest first; all items for 0. */
   since(version: number) {
     return {
       version: this.#version,

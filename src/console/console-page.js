@@ -1,5 +1,5 @@
-// The script of the console. It stands in the page as it stands here. It writes text and no markup, which the policy of the
-// page would refuse: what is shown was sent by others.
+// The script of the console, inlined into the page unchanged. It writes text and never markup, because others sent what is shown; the
+// policy of the page would refuse markup.
 
 const { run, token } = document.body.dataset;
 const MOST_ROWS = 200;
@@ -39,7 +39,7 @@ const button = (words, label, act) => {
   return element;
 };
 
-/** Asks for something to be done. Others than this page do not have the token. @throws Error in the words of the service */
+/** Sends an action with the token, which only this page has. @throws Error with the service's message */
 const ask = async (path, body) => {
   const headers = { 'Content-Type': 'application/json', 'X-Console-Token': token };
   const answer = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -57,7 +57,7 @@ const fold = (words, ...within) =>
   create('details', { name: words }, create('summary', { name: `fold ${words}`, textContent: words }), ...within);
 const pre = (label, textContent) => create('pre', { label, textContent, tabIndex: 0 });
 
-/** JSON that is read by people. What is none stays as it is. */
+/** Indents JSON for people. Other text stays unchanged. */
 const pretty = (body) => {
   try {
     return JSON.stringify(JSON.parse(body), undefined, 2);
@@ -68,9 +68,9 @@ const pretty = (body) => {
 };
 const typeOf = (body) => /"type":"([\w.]+)"/.exec(body)?.[1] ?? 'a message';
 
-// What stands in a row of each kind.
+// The content of a row of each kind.
 
-/** What a mail says to type in stands in lines of its own, and above an address stands what is there. */
+/** In a mail, a code to type in has its own line, and the line above a URL says what the URL is for. */
 const codesIn = (mail) => [...mail.matchAll(/^ {4}(\S+)$/gm)].map(([, code]) => code);
 const linksIn = (mail) => [...mail.matchAll(/^(.+):\n(https?:\/\/\S+)$/gm)].map(([, label, href]) => ({ label, href }));
 
@@ -195,9 +195,9 @@ const resultRow = ({ title, code, status, ballots, turnout, missing, positions }
     ...positions.flatMap(positionParts),
   );
 
-// What is shown, and how it changes.
+// Rows: how they are shown and replaced.
 
-/** Puts a new row in the place of the old one: what was open stays open, and the focus where it was. */
+/** Replaces a row: its open parts stay open, and the focus stays in its place. */
 const replaceRow = (old, fresh) => {
   for (const { dataset, open } of old.querySelectorAll('details')) {
     const again = fresh.querySelector(`details[data-name="${dataset.name}"]`);
@@ -210,7 +210,7 @@ const replaceRow = (old, fresh) => {
 };
 
 const rows = new Map();
-/** Shows items as rows. A row that is as it was keeps its element. */
+/** Shows items as rows. An unchanged row keeps its element. */
 const show = (id, items, make, empty) => {
   const list = byId(id);
   const before = rows.get(id) ?? new Map();
@@ -244,7 +244,7 @@ const isWanted = (request) => {
   return words === '' || Object.values(request).join(' ').toLowerCase().includes(words);
 };
 
-/** A part that is read: a list, null where there is no such thing here, or that it cannot be read now. */
+/** Shows a part: rows for a list, `absent` for null, and otherwise that the part cannot be read now. */
 const showPart = (id, part, make, absent) => {
   if (Array.isArray(part)) show(id, part, make);
   else show(id, [], make, part === null ? absent : 'This cannot be read now. The log of the service says why.');
@@ -272,7 +272,7 @@ const showAll = () => {
 };
 
 const takeNews = ({ first, runId, ...news }) => {
-  // The service was started again: the token of this page is of no use any more.
+  // The service was restarted, so the token of this page is no longer valid.
   if (runId !== run) return location.reload();
   for (const [name, most] of Object.entries(KEPT)) {
     const newest = (news[name] ?? []).toReversed();

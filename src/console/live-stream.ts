@@ -37,7 +37,7 @@ function partsOf(deps: Deps): Part[] {
   ];
 }
 
-/** @returns what reads the parts that are due, and returns the changed ones */
+/** @returns a function that reads the parts that are due, and returns the changed parts */
 function partReader(deps: Deps) {
   const parts = partsOf(deps);
   const sent = new Map<string, string>();
@@ -75,7 +75,7 @@ function partReader(deps: Deps) {
 const encoder = new TextEncoder();
 
 /**
- * Streams what the page shows as server-sent events: first all, then changes. Queues nothing for a slow reader, which gets all
+ * Streams what the page shows as server-sent events: first everything, then changes. Queues nothing for a slow reader, which gets all
  * changes since its last event.
  * @param signal aborts when the reader is gone
  */

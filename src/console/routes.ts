@@ -87,7 +87,7 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
       await life.take(deps.leases.consoleStreams, STRANGER);
       const left = new AbortController();
       life.gone.addEventListener('abort', () => left.abort());
-      // `life.gone` does not fire if a peer only closes its sending side, as it may still read an answer. For a stream it has gone.
+      // `life.gone` does not fire if a peer closes only its sending side, as it may still read an answer. The stream must end then, too.
       c.env.incoming.socket.once('end', () => left.abort());
       const stream = { open: () => streamLive(deps, feed, left.signal), type: 'text/event-stream' };
       // Close the connection with the stream: otherwise a service that stops would wait for it.
@@ -128,7 +128,7 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
       return answer(c, gone);
     },
   );
-  /** Adds an operation with which the page has something done, and then sees what has changed. */
+  /** Adds an operation for an action of the page, after which the stream sends what has changed. */
   const addAction = <Body extends z.ZodType>(
     operationId: string,
     summary: string,

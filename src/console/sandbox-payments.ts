@@ -10,7 +10,7 @@ type Outcome = (typeof OUTCOMES)[number];
 /** The last segment of a payment page's URL. */
 export const pageIdField = () => z.string().regex(/^[\w-]{1,200}$/, 'must be the end of the address of a payment page');
 
-/** The console hands the sandbox's pages on as they are, and reads none of their fields. */
+/** The console passes the sandbox's pages on unchanged, and reads none of their fields. */
 const pagesAnswer = z.object({ data: z.array(z.looseObject({})) });
 
 const ask = async (url: string, init: RequestInit): Promise<Response> =>

@@ -33,8 +33,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- Forgets the credits of visitors who bought and use none: their ballots were dropped, and the budget may change again, which a balance
--- would keep as it was. Call with the event locked.
+-- Deletes the balances of visitors who bought no credits and use none, because their ballots were dropped. A balance that stayed would keep
+-- the old budget, although the budget may now change again. Call with the event locked.
 CREATE OR REPLACE FUNCTION forget_idle_credits(p_event text) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
@@ -46,8 +46,8 @@ BEGIN
   WHERE e.voting_event_id = p_event AND e.position_id = i.position_id AND e.visitor_id = i.visitor_id;
 END $$;
 
--- The first position on which a ballot costs more than the visitor's available credits; no row if it can be paid. p_replaced: the
--- credits held by the ballot that it replaces, which count as available.
+-- The first position on which a ballot costs more than the visitor's available credits; no row if it can be paid. p_replaced: the credits
+-- held by the ballot that the new ballot replaces, which count as available.
 CREATE OR REPLACE FUNCTION credit_shortage(p_event text, p_visitor text, p_credits jsonb, p_replaced jsonb)
 RETURNS TABLE (short_position text, required bigint, available bigint) LANGUAGE sql STABLE AS $$
   SELECT n.position, n.credits, coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
@@ -130,7 +130,7 @@ BEGIN
 END $$;
 
 -- A visitor's confirmed ballots that exceed the balance without p_credits of a position. Goes through the ballots in the order of their
--- confirmation, and returns each that costs more than the credits that the kept ballots leave.
+-- confirmation, and returns each ballot that costs more than the credits left by the earlier ballots that are kept.
 CREATE OR REPLACE FUNCTION ballots_beyond_credits(p_event text, p_position text, p_visitor text, p_credits integer)
 RETURNS SETOF bytea LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
 DECLARE

@@ -167,7 +167,6 @@ export function viewBalance(
   };
 }
 
-/** What a visitor may buy (completions 4.10). */
 export function viewOptions(
   positionId: string,
   visitorId: string,

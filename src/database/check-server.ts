@@ -59,7 +59,7 @@ async function checkVersion(client: pg.Client): Promise<Finding> {
     : failed('version', `${text} is too old`, `Use PostgreSQL ${OLDEST_POSTGRES} or newer.`);
 }
 
-/** Names of switched-off settings without which a power cut can lose committed votes, for this connection and for future connections. */
+/** Names of safety settings that are off, for this or future connections: a power cut could then lose committed votes. */
 async function listUnsafeSettings(client: Pick<pg.Client | pg.Pool, 'query'>): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT DISTINCT name FROM (

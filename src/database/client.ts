@@ -31,8 +31,8 @@ export interface ConnectOptions {
 }
 
 /**
- * Rows of an event stand together, in memory or on a disk without a head to move. With PostgreSQL's own 4, and without statistics of the
- * events (0000_tables.sql), a page of a large roll would be sorted out of the whole roll and not read in the order of an index.
+ * Random reads are cheap: an event's rows lie close together, in memory or on an SSD. With PostgreSQL's default of 4, and without
+ * statistics by event (0000_tables.sql), a query for a page of a large roll would sort the roll instead of using an index.
  */
 const PLANNER = 'SET random_page_cost = 1.1';
 
@@ -59,7 +59,7 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
     lock_timeout: TIME_LIMITS.databaseLockMs,
     idle_in_transaction_session_timeout: TIME_LIMITS.databaseIdleInTransactionMs,
     application_name: 'voting-service',
-    // With `verify` instead, pg-pool never releases a connection whose caller gives up during that check.
+    // Not `verify`: pg-pool would never release a connection whose caller gives up during that check.
     onConnect: async (client) => {
       connections.add(client);
       client.once('end', () => connections.delete(client));
@@ -77,7 +77,7 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
   return drizzle(pool);
 }
 
-/** Says whether the database answers. If not, callers are refused, and all connections cut: queries fail at once. */
+/** Sets whether the database answers. If not, refuses callers and cuts all connections, so that queries fail at once. */
 export function setSilent({ $client }: Database, isSilent: boolean): void {
   $client.setSilent(isSilent);
   if (!isSilent) return;

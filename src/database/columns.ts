@@ -14,7 +14,7 @@ export const nowMs = sql<number>`(extract(epoch from clock_timestamp()) * 1000):
 
 const columnsOf = new WeakMap<Table, (readonly [name: string, stored: string, isBytes: boolean, column: Column])[]>();
 
-/** The row that a select gives, from the `to_json` of the row. Not for tables with `micro` columns: JSON numbers lose digits above 2^53. */
+/** The row as a select returns it, made from the row's `to_json`. Not for tables with `micro` columns: JSON loses digits above 2^53. */
 export function rowOfJson<Of extends Table>(table: Of, json: Readonly<Record<string, unknown>>): Of['$inferSelect'] {
   const columns = columnsOf.getOrInsertComputed(table, () =>
     Object.entries(getTableColumns(table)).map(([name, column]) => [

@@ -75,8 +75,8 @@ const STATEMENT_TIMEOUT = '57014';
 
 /**
  * Reads a whole binary COPY, the fastest way to export rows, into pieces. Rows are parsed later, because the time in which this process
- * does not read counts against the statement timeout. If the timeout ends the copy all the same, because this process was too busy to
- * read, the copy is started again.
+ * does not read counts against the statement timeout. If the timeout still ends the copy, because this process was too busy to read, the
+ * copy is started again.
  * @param query SQL text without parameters, because COPY takes none; all its rows must fit in memory
  */
 export async function copyPieces(pool: Pool, query: string): Promise<Buffer[]> {

@@ -10,7 +10,7 @@ const END_MS = 10_000;
 const LOOK_EVERY_MS = 100;
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Database sessions named by `requireSchemaNumber`: those of serving processes. Migrations and read-only commands use other names. */
+/** Database sessions of serving processes, which `requireSchemaNumber` named. Migrations and read-only commands use other names. */
 const SESSIONS = `
   FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'voting-service%'`;
 

@@ -27,7 +27,7 @@ function systemCode(fault: unknown): string | undefined {
   for (let error: unknown = fault; error instanceof Error; error = error.cause) {
     const code: unknown = Reflect.get(error, 'code');
     if (typeof code === 'string' && REASONS[code] !== undefined) return code;
-    // The driver tried every address of a host; the first error stands for all.
+    // The driver tried every address of a host: report the first error.
     if (error instanceof AggregateError) return systemCode(error.errors[0]);
   }
   return undefined;

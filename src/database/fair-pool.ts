@@ -5,7 +5,7 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { asker } from '#src/platform/turns.ts';
 import { orLate } from '#src/platform/within.ts';
 
-/** Stands for the account when the process itself asks for a connection. */
+/** Used in place of an account when the process itself takes a connection. */
 const PROCESS = 'process';
 
 const noConnection = (): Error => new Error('no connection to the database was free in time');

@@ -73,7 +73,7 @@ interface Installed {
   readonly mark: string | null;
 }
 
-/** Each function's COMMENT: hash of its source, digest of the definition made of it. It reveals a change by hand. */
+/** The COMMENT of each function: hash of its source, and digest of the installed definition, which reveals a change by hand. */
 const MARK = /^voting-service ([0-9a-f]{16}) ([0-9a-f]{32})$/;
 
 const INSTALLED = `
@@ -99,7 +99,7 @@ export async function listDiffering(client: Client, sources: readonly FunctionSo
   return [...changed, ...listGone(installed, sources)].map(({ name }) => name);
 }
 
-/** Functions that another build of the service created and that this build does not have. Functions of others are ignored. */
+/** Functions that another build of the service created and that this build does not have. Functions of other programs are ignored. */
 function listGone(installed: readonly Installed[], sources: readonly FunctionSource[]): Installed[] {
   const names = new Set(sources.map(({ name }) => name));
   return installed.filter(({ name, mark }) => MARK.test(mark ?? '') && !names.has(name));

@@ -19,7 +19,7 @@ interface HeartbeatOptions {
   readonly onGap: () => void;
   /** Called repeatedly while the database does not answer. */
   readonly onSilence: () => void;
-  /** Called with the reason, in one line, when another build is to serve the database and this process must end. */
+  /** Called with the reason, in one line, when another build will serve the database and this process must end. */
   readonly onReplaced: (reason: string) => void;
 }
 
@@ -30,7 +30,7 @@ const BEAT = `
 /** Deletes rows of killed processes after an hour. A process counts as dead after two seconds without a beat. */
 const FORGET = 'DELETE FROM service_processes WHERE seen_at < now_ms() - 3600000';
 
-/** How many processes of the service run on a database. One that was killed counts for another two seconds. */
+/** How many processes of the service run on a database. A killed process counts for another two seconds. */
 export async function countLivingProcesses(client: pg.ClientBase): Promise<number> {
   const { rows } = await client.query('SELECT 1 FROM service_processes WHERE is_process_alive(id)');
   return rows.length;
@@ -48,7 +48,7 @@ async function withinPatience<T>(answer: Promise<T>): Promise<T> {
   const ended = new AbortController();
   const silence = async (): Promise<never> => {
     await delay(TIME_LIMITS.databaseSilenceMs, undefined, { signal: ended.signal, ref: false });
-    // In a process that was busy, the timer fires before the sockets are read: gives them three turns of the event loop.
+    // In a process that was busy, the timer fires before the sockets are read: give them three turns of the event loop.
     for (let look = 0; look < 3; look += 1) await setImmediate();
     throw new Silence('the database gives no answer');
   };
@@ -119,7 +119,7 @@ export class Heartbeat {
         this.#client?.end().catch(() => undefined);
         this.#client = undefined;
       }
-      // Every caller is refused until the next answer: if only this connection was lost, that is a few milliseconds.
+      // Callers of a silent database are refused, so do not pause: if only this connection was lost, an answer comes in some milliseconds.
       if (!wasSilent) await this.#pause();
     }
   }

@@ -78,7 +78,7 @@ async function applyAll(client: pg.Client, { pending }: SchemaState): Promise<vo
   await client.query('NOTIFY schema_number_changed; COMMIT');
 }
 
-/** Retries the whole work, without holding a lock in between, while another program holds a lock that it needs. */
+/** Retries the whole work while another program holds a needed lock. Holds no lock between the tries. */
 async function whileLocked(client: pg.Client, work: () => Promise<void>, say: (line: string) => void): Promise<void> {
   const since = monotonicMs();
   for (let attempt = 0; ; attempt += 1) {
@@ -94,7 +94,7 @@ async function whileLocked(client: pg.Client, work: () => Promise<void>, say: (l
   }
 }
 
-/** Migrates a database that another build has served. If this fails, that build can serve it again. */
+/** Migrates a database that another build has served. If this fails, the other build can serve the database again. */
 async function replaceBuild(client: pg.Client, apply: () => Promise<void>, say: (line: string) => void): Promise<void> {
   const askedAt = monotonicMs();
   try {
@@ -117,7 +117,7 @@ async function replaceBuild(client: pg.Client, apply: () => Promise<void>, say: 
   );
 }
 
-/** Waits for other migrations of the database, reports that after half a second, and terminates the session of a silent migration. */
+/** Waits for other migrations of the database (says so after half a second), and terminates the session of a silent migration. */
 async function takeTurn(client: pg.Client, say: (line: string) => void): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     const { rows } = await client.query<{ got: boolean }>('SELECT pg_try_advisory_lock($1) AS got', [MIGRATION_LOCK]);

@@ -1,10 +1,10 @@
 import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 
-/** The cell of DATABASE_URL. It holds what the service has once: its own log, and claims of codes. */
+/** The cell (a database with whole accounts) of DATABASE_URL. It also holds the service's own log, and the claims of codes. */
 export const MAIN_CELL = 'main';
 
-/** Four beats: a process that was busy for a moment does not take its databases for silent. */
+/** Four heartbeats, so that a process that was busy for a moment does not consider its databases silent. */
 const SILENT_AFTER_MS = 2_000;
 
 export const isSilent = ({ standing }: Pick<Deps, 'standing'>): boolean =>
@@ -12,22 +12,22 @@ export const isSilent = ({ standing }: Pick<Deps, 'standing'>): boolean =>
 
 type Cells = Pick<Deps, 'cell' | 'cells'>;
 
-/** The cells that may hold what this one does not; none with one database. */
+/** All other cells; none if the service has one database. */
 export const otherCells = ({ cell, cells }: Cells): Deps[] =>
   cells.size === 1 ? [] : [...cells.values()].filter((other) => other.cell !== cell);
 
-/** The main cell; this one where a caller was made without cells. */
+/** The main cell; the given cell if it was made without other cells. */
 export const mainOf = <Cell extends Pick<Deps, 'cells'>>(deps: Cell): Cell | Deps => deps.cells.get(MAIN_CELL) ?? deps;
 
-/** The other cells that can be asked: for questions to which a silent cell must not stop the answer. */
+/** The other cells that answer now: for questions whose answer must not wait for a silent cell. */
 export const servedCells = (deps: Cells): Deps[] => otherCells(deps).filter((cell) => !isSilent(cell));
 
-/** A cell gives no answer, so that what it holds is unknown. Becomes a 500 with `Retry-After`. */
+/** Thrown if a cell does not answer, so that its content is unknown. Becomes a 500 with `Retry-After`. */
 export class CellSilent extends Error {
   override readonly name = 'CellSilent';
 }
 
-/** @throws CellSilent before a cell's database was found to be one of this service */
+/** @throws CellSilent until the cell's database was found to belong to this service */
 export function requireServed(cell: Deps): Deps {
   if (!cell.standing.isServed) throw new CellSilent(`cell ${cell.cell} is not served yet`);
   return cell;
@@ -35,7 +35,7 @@ export function requireServed(cell: Deps): Deps {
 
 class NothingThere extends Error {}
 
-/** Asks cells at once. @returns the first answer; undefined if none has one @throws the fault of a cell if no other has an answer */
+/** Asks all cells at once. @returns the first answer; undefined if no cell has one @throws a cell's fault if no other cell has an answer */
 export async function firstOfCells<T>(
   cells: readonly Deps[],
   ask: (cell: Deps) => Promise<T | undefined>,
@@ -45,7 +45,7 @@ export async function firstOfCells<T>(
     if (found === undefined) throw new NothingThere();
     return found;
   });
-  // The first answer is taken at once: a silent cell holds up only who is in none of the others.
+  // Returns as soon as one cell has an answer: a silent cell delays only questions that no other cell can answer.
   return Promise.any(answers).catch((fault: unknown) => {
     const faults: unknown[] = fault instanceof AggregateError ? fault.errors : [fault];
     const cause = faults.find((one) => !(one instanceof NothingThere));

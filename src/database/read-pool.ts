@@ -41,7 +41,7 @@ export async function askWriter(client: Asked): Promise<Position> {
   return rows[0];
 }
 
-/** The standby's WAL position, and whether it has replayed the primary's. */
+/** The standby's WAL position, and whether the standby has replayed the primary's position. */
 export async function askCopy(client: Asked, writer: Position): Promise<Position & { readonly isThere: boolean }> {
   const question = { name: 'ask_copy', text: COPY, values: [writer.lsn], query_timeout: LOOK_MS };
   const { rows } = await client.query<Position & { readonly isThere: boolean }>(question);

@@ -1,7 +1,7 @@
 import { and, type Column, gte, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { isShortSearch } from '#src/platform/text.ts';
 
-/** A column holds the text or, below three characters, a word that begins with it (completions 3). */
+/** SQL condition: a column contains the text or, for less than three characters, a word that begins with it (completions 3). */
 export function holdsText(search: string | undefined, ...columns: readonly SQLWrapper[]): SQL | undefined {
   if (search === undefined || search === '') return undefined;
   if (!isShortSearch(search)) {

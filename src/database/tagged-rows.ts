@@ -11,7 +11,7 @@ interface TaggedRow {
   readonly row: DecidingRow;
 }
 
-/** A table whose rows have a MAC of the row under a secret key, in the column `tag` unless another one is named. */
+/** A table whose rows have a MAC of the row under a secret key, in the column `tag` unless `column` names another column. */
 export interface TaggedRows {
   readonly name: string;
   readonly table: string;
@@ -25,7 +25,7 @@ interface TaggedTable extends PgTable {
   readonly $inferSelect: { readonly id: string; readonly tag: Buffer };
 }
 
-/** The rows of a table whose tags need no other table. @param isThere leaves rows out */
+/** The rows of a table whose tags need no other table. @param isThere condition on the rows to include */
 export const taggedRows = <Table extends TaggedTable>(
   name: string,
   table: Table,

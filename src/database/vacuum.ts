@@ -6,10 +6,10 @@ const MOST_MS = 3_600_000;
 /** The first PostgreSQL version with the MAINTAIN privilege, which lets a role other than the owner vacuum a table. */
 const MAINTAIN_SINCE = 170_000;
 
-/** Logs that already warned that the role may not vacuum: once per process. */
+/** The loggers that have warned that the role may not vacuum: each warns once per process. */
 const informed = new WeakSet<Log>();
 
-/** Vacuums unlocked tables. The log warns once if the role may not vacuum some, which are left to autovacuum. */
+/** Vacuums tables, but skips locked tables. Warns once about tables that the role may not vacuum; autovacuum vacuums them. */
 export async function vacuumTables(db: Database, log: Log, tables: readonly string[]): Promise<void> {
   const { rows } = await db.$client.query<{ name: string }>(
     `SELECT c.relname AS name FROM unnest($1::text[]) AS t (name) JOIN pg_class c ON c.oid = to_regclass('public.' || t.name)

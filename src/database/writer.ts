@@ -18,11 +18,11 @@ export function splitHosts(url: string): string[] {
   return hosts.includes(',') ? hosts.split(',').map((host) => `${start}${host}${rest}`) : [url];
 }
 
-/** A connection URL, of one or several hosts, without its password, which is given beside it. */
+/** Splits a connection URL, of one or several hosts, into the URL without its password and the password. */
 export function withoutPassword(url: string): { readonly address: string; readonly password: string | undefined } {
   const [, start = '', hosts = '', rest = ''] = PARTS.exec(url) ?? [];
   const [, user, before] = /^([^:]*:\/\/[^:]*):(.*)@$/s.exec(start) ?? [];
-  // One in the query has priority, as for the driver.
+  // A password in the query has priority, as in the driver.
   const [found, password = before] = /[?&]password=([^&]*)/.exec(rest) ?? [];
   if (password === undefined) return { address: url, password };
   const query = found === undefined ? rest : rest.replace(found, '').replace(/^([^?&]*)&/, '$1?');

@@ -161,7 +161,7 @@ async function connectDemoBusiness(deps: Deps, accountId: string): Promise<strin
 }
 
 /**
- * Creates a demo account with keys, an open election with its roll and an open poll. The two use every voting method.
+ * Creates a demo account with keys, an open election with its roll and an open poll. Election and poll together use every voting method.
  * @param paid whether a payment sandbox runs for the poll
  * @param pages base URL of the voting pages of `npm run example`; undefined if unknown
  */

@@ -95,7 +95,7 @@ export async function showDemo(
   const text = await unless(readFile(file, 'utf8'), 'ENOENT');
   let demo: Demo | undefined = text === undefined ? undefined : JSON.parse(text);
   if (demo === undefined) {
-    // The port of `npm run example`: the payment sandbox has the one between.
+    // The port of `npm run example`. The payment sandbox uses the port before it.
     const pages = port === 0 ? undefined : `http://127.0.0.1:${port + 2}`;
     const empty = await createDemo(deps, sandbox, pages);
     const { caller, election, positions, voters, ...made } = empty;

@@ -70,7 +70,7 @@ export async function voteInDemo(
     for (let tries = 0; tries < SEAL_TRIES; tries += 1) {
       await seal(election.id);
       if ((await proveBallot(deps, election, confirmationCode))?.status === 'logged') return;
-      // A job had locked the log: tries again.
+      // A job had locked the log: try again.
       await setTimeout(SEAL_PAUSE_MS);
     }
     throw new Error('the ballots of the demo did not get into the log');

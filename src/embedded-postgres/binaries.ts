@@ -74,7 +74,7 @@ async function copyBinaries(source: string, target: string): Promise<void> {
   await rename(draft, target);
 }
 
-/** Binaries that `user` can run: of `node_modules`, else a copy in the home (60 MB). The caller has locked the home. */
+/** Binaries that `user` can run: in `node_modules`, or a copy in the home, the database's folder (60 MB). The caller has locked it. */
 export async function prepareBinaries(home: string, user: ServerUser | undefined): Promise<Binaries> {
   const source = packageFolder();
   const packaged = binariesIn(path.join(source, 'native'));

@@ -76,7 +76,7 @@ export async function openHome(dataDir: string): Promise<string> {
   return await makeHomeElsewhere(dataDir, beside, user);
 }
 
-/** The account that runs PostgreSQL for a home: the owner of its data, else a chosen one. @throws with what to do */
+/** The account that runs PostgreSQL for a home: the owner of its data, or for a new database a chosen account. @throws with what to do */
 export async function serverUserOf(home: string): Promise<ServerUser | undefined> {
   const cluster = clusterFolder(home);
   if (!(await exists(cluster))) return chooseServerUser();

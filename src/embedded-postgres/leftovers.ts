@@ -68,7 +68,7 @@ export async function stopServer(cluster: Cluster, server: number | undefined): 
     signal([server], 'SIGINT');
     if (await allGone(cluster, FAST_SHUTDOWN_MS)) return;
   }
-  // Without the server its child processes cannot finish; the next server rolls back what they had not committed.
+  // Without the server its child processes cannot finish; the next server rolls back their uncommitted work.
   signal(await processesOf(cluster), 'SIGQUIT');
   if (await allGone(cluster, IMMEDIATE_SHUTDOWN_MS)) return;
   signal(await processesOf(cluster), 'SIGKILL');

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { hasCode, unless } from '#src/platform/files.ts';
 
-/** The holder of the lock of a home (a database's folder), as the holder writes it; `port` once its server takes connections. */
+/** The process that holds the lock of a home (a database's folder), as that process writes it; `port` once its server takes connections. */
 const ownerSchema = z.object({
   pid: z.int().positive(),
   purpose: z.enum(['service', 'command']),
@@ -14,7 +14,7 @@ const ownerSchema = z.object({
 export type Owner = z.infer<typeof ownerSchema>;
 
 export interface HomeLock {
-  /** Writes into the owner's file on which port the server takes connections. */
+  /** Writes the port on which the server takes connections into the owner's file. */
   publish(port: number): Promise<void>;
   release(): Promise<void>;
 }
@@ -71,7 +71,7 @@ async function writeOwner(home: string, owner: Owner): Promise<void> {
   await rename(draft, ownerFile(home));
 }
 
-/** Takes the lock of a home for this process, or returns undefined at once when another has it. */
+/** Takes the lock of a home for this process, or returns undefined at once if another process has it. */
 export async function tryLock(home: string, purpose: Owner['purpose']): Promise<HomeLock | undefined> {
   const file = path.join(home, 'lock');
   await unless(writeFile(file, '', { flag: 'wx', mode: 0o600 }), 'EEXIST');

@@ -19,7 +19,7 @@ export interface ServerSettings {
 
 export type Server = Awaited<ReturnType<typeof launchServer>>;
 
-/** The port was taken between finding it free and listening on it. */
+/** Thrown if another program took the port after it was found free. */
 export class PortTaken extends Error {}
 
 const POLL_MS = 10;

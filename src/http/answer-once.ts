@@ -18,7 +18,7 @@ import { markRehearsalText, rehearsedEventOf, wipedWithRehearsalOf } from './reh
 import { inTurn, takeChangePlace } from './request-life.ts';
 import { answer, send } from './send.ts';
 
-/** What the steps of a request need of a cell. */
+/** The parts of a cell that the steps of a request need. */
 export function serviceOf(deps: Deps, moves: Pick<Service, 'isElsewhere' | 'hasLeft'>): Service {
   return {
     ...pick(moves, ['isElsewhere', 'hasLeft']),
@@ -37,13 +37,13 @@ interface Settable extends Pick<RequestContext, 'get'> {
   set(name: 'service', service: Env['Variables']['service']): void;
 }
 
-/** Lets the effect of a request happen in another cell: its transaction, and the claim of its Idempotency-Key. */
+/** Moves the effect of a request into another cell: its transaction, and the claim of its Idempotency-Key. */
 export const changeIn = (c: Settable, there: Deps): void => c.set('service', serviceOf(there, c.get('service')));
 
 type SettleError = (error: ApiError, body: string) => Promise<void>;
 
 /**
- * Stores an error under the Idempotency-Key, or frees the key. A failure of this is only logged: the caller gets the first error.
+ * Stores an error under the Idempotency-Key, or frees the key. A failure to do so is only logged: the caller gets the first error.
  * @returns the fault to throw
  */
 async function settle(c: RequestContext, thrown: unknown, settleError: SettleError): Promise<unknown> {
@@ -58,7 +58,7 @@ async function settle(c: RequestContext, thrown: unknown, settleError: SettleErr
   return fault;
 }
 
-/** Makes a change in one transaction with claim and stored answer. @throws ApiError 429 without a place within 2 s */
+/** Makes a change in one transaction with claim and stored answer. @throws ApiError 429 if no place for changes is free within 2 s */
 export async function change(c: RequestContext, effect: (tx: Transaction) => Promise<Answer>): Promise<Response> {
   const { db, idempotency } = c.get('service');
   const request = c.get('repeatable');
@@ -82,7 +82,7 @@ export async function change(c: RequestContext, effect: (tx: Transaction) => Pro
   }
 }
 
-/** Makes a change of several transactions, which a retry continues. @throws ApiError 429 without a place within 2 s */
+/** Makes a change of several transactions, which a retry continues. @throws ApiError 429 if no place for changes is free within 2 s */
 export async function changeInSteps(
   c: RequestContext,
   work: (claim: Claim | undefined) => Promise<Answer>,
@@ -171,7 +171,7 @@ function resourceOf(c: RequestContext): string {
   return `/${(place === -1 || id === undefined ? segments : segments.with(place, id)).join('/')}`;
 }
 
-/** Has a key serve one request, in whichever cells the caller sees events. @throws ApiError 422 `idempotency_mismatch`, 409 while the first runs */
+/** Makes an Idempotency-Key serve one request in all cells of the caller. @throws ApiError 422 `idempotency_mismatch`, 409 while it runs */
 async function inAllCells(c: RequestContext, request: IdempotentRequest, next: () => Promise<void>): Promise<void> {
   const { cells = [] } = c.get('caller');
   const [home] = cells;
@@ -181,7 +181,7 @@ async function inAllCells(c: RequestContext, request: IdempotentRequest, next: (
   try {
     for (const store of answersOf(cells))
       await store.find(request).catch((fault: unknown) => {
-        // Another cell's database does not answer: it must not stop this one.
+        // The database of another cell does not answer: this must not stop the request.
         if (fault instanceof ApiError) throw fault;
       });
     await next();
@@ -191,9 +191,9 @@ async function inAllCells(c: RequestContext, request: IdempotentRequest, next: (
 }
 
 /**
- * Reads the Idempotency-Key: the steps after this one can replay the answer stored under it. Malformed JSON is refused first
- * (completions 1.6).
- * @param keepingOf how to store a claim about a secret event; with `never` none is stored, and a retry runs as a new request
+ * Reads the Idempotency-Key: the steps after this one can replay the answer stored under it. Malformed JSON is refused first (completions
+ * 1.6).
+ * @param keepingOf how to store a claim about a secret event; with `never`, no claim is stored, and a retry runs as a new request
  */
 export function takeIdempotencyKey<Target>(
   keepingOf: (

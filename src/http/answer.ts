@@ -13,7 +13,7 @@ export interface Answer {
   readonly bytes?: { readonly content: Uint8Array<ArrayBuffer>; readonly type: string };
   /** Cached JSON, sent plain or compressed, or as 304 if the caller has it already. */
   readonly kept?: CachedJson;
-  /** Bytes that are streamed, for reads. `open` is not called for HEAD. `endsUnderLock`: the stream itself keeps a move away until its end. */
+  /** Streamed bytes, for reads. `open` is not called for HEAD. `endsUnderLock`: the stream itself prevents a move until its end. */
   readonly stream?: {
     readonly open: () => AsyncIterable<Uint8Array>;
     readonly type: string;

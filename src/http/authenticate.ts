@@ -16,7 +16,7 @@ function hopAddress(hop: string): string | undefined {
   return countedAddress(bracketed ?? plain ?? hop);
 }
 
-/** The hop of X-Forwarded-For that our proxies vouch for, in one spelling. @throws ApiError 400 if it is no address */
+/** The hop of X-Forwarded-For that our proxies vouch for, in a normalised spelling. @throws ApiError 400 if it is no address */
 export function addressOf(direct: string, forwarded: string | undefined, trustProxy: number): string {
   const own = countedAddress(direct) ?? direct;
   if (trustProxy === 0 || forwarded === undefined) return own;
@@ -29,9 +29,9 @@ export function addressOf(direct: string, forwarded: string | undefined, trustPr
 }
 
 export interface Authentication {
-  /** @param mayAsk whether the database may be asked about a key not cached @throws ApiError `unauthorized` */
+  /** @param mayAsk whether to query the database for a key that is not cached @throws ApiError `unauthorized` */
   authenticate(authorization: string | undefined, mayAsk: () => boolean): Promise<Caller>;
-  /** The account of a recently valid key, from memory alone; undefined if the key is not in it. */
+  /** The account of a recently valid key, from the cache alone; undefined if the key is not cached. */
   accountOf(authorization: string): string | undefined;
   /** The caller of a request that was authenticated before it came to the app; undefined if it was not. */
   known?(request: IncomingMessage): Promise<Caller> | undefined;

@@ -30,7 +30,7 @@ export class CachedJson {
 
   /**
    * Joins pieces of JSON text, and lets other requests run in between: the ballot of a thousand candidates has 19 MB.
-   * @param onShrunk called when the compressed bytes take the place of the others
+   * @param onShrunk called when the compressed bytes have replaced the plain bytes
    */
   static async of(
     pieces: Iterable<string>,
@@ -51,8 +51,8 @@ export class CachedJson {
   }
 
   /**
-   * The uncompressed bytes: whole, or their number and a stream that unpacks them as fast as the client takes them. Unpacked for each client,
-   * the 19 MB of a ballot would be held by each that stops reading.
+   * The uncompressed bytes: whole, or their number and a stream that unpacks them as fast as the client reads. If they were unpacked at
+   * once, each client that stops reading would hold the 19 MB of a ballot.
    */
   plain(): { readonly whole: Bytes } | { readonly length: number; readonly open: () => AsyncIterable<Uint8Array> } {
     const held = this.#held;

@@ -10,7 +10,7 @@ export interface Caller {
   readonly accountName: string;
   readonly plan: string;
   readonly scopes: readonly Scope[];
-  /** Set for an observe and a log key: the one event that it may read. */
+  /** The only event that an observe or log key may read; null for other keys. */
   readonly votingEventId: string | null;
   readonly keyName: string;
   readonly keyHint: string;
@@ -18,7 +18,7 @@ export interface Caller {
   readonly keyCreatedAt: number;
   /** Sustained requests a minute that the plan grants this key. */
   readonly requestsPerMinute: number;
-  /** The cell of its account, then those with events that may be shared with it. Left out for an account that is no guest. */
+  /** The account's cell, then the cells with events that may be shared with it. Left out for an account that is no guest. */
   readonly cells?: readonly string[];
 }
 
@@ -35,14 +35,14 @@ export const isKeyless = ({ keyId }: Caller): boolean => keyId === '';
 const ROLES = ['viewer', 'editor', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Editor for changes, viewer for reads. Voting is a change; what an observe key may call counts as a read. */
+/** Editor for changes, viewer for reads. Voting is a change; an operation that accepts an observe key is a read. */
 export function roleFor(scope: Scope | readonly Scope[] | 'any' | 'none', method: string): Role {
   const scopes = [scope].flat();
   if (scopes.includes('write')) return 'editor';
   return scopes.includes('vote') && !scopes.includes('observe') && method !== 'GET' ? 'editor' : 'viewer';
 }
 
-/** Checks the caller's role in a target (see `findTarget`); a target without a role passes. @throws ApiError 403, reason `role` (completions 2.5) */
+/** Checks the caller's role in a target; a target without a role passes. @throws ApiError 403, reason `role` (completions 2.5) */
 export function requireRole(needed: Role, target: unknown): void {
   const role = ROLES.find((one) => one === Reflect.get(Object(target), 'role'));
   if (role === undefined || ROLES.indexOf(role) >= ROLES.indexOf(needed)) return;

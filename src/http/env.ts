@@ -36,11 +36,11 @@ export interface Service {
   readonly changed: (eventId: string) => void;
   /** The stored answers of other cells, by the names of cells. A silent cell is left out. */
   readonly answersOf: (cells: readonly string[]) => readonly IdempotencyStore[];
-  /** The stored answers of the cell with a name. @throws CellSilent before it is served */
+  /** The stored answers of the named cell. @throws CellSilent before it is served */
   readonly answersIn: (cell: string) => IdempotencyStore;
   /** Whether an event that an account did not find has moved to another cell meanwhile. @param named its ID or code */
   readonly isElsewhere: (accountId: string, named: string) => Promise<boolean>;
-  /** Whether an account that a request is about has left its cell meanwhile: what was read may be a part, or nothing. */
+  /** Whether an account of a request has left its cell meanwhile: the request may have read only some of the rows, or none. */
   readonly hasLeft: (request: IncomingMessage) => Promise<boolean>;
 }
 

@@ -34,10 +34,10 @@ export function toApiError(fault: unknown, operation?: Operation): ApiError {
   return new ApiError(fault.code, fault.message, fault.details, RETRY_SECONDS);
 }
 
-/** The anchor of a reason in the reference. It includes the status, because one reason may come with two. */
+/** The anchor of a reason in the reference. It includes the status, because one reason may come with two statuses. */
 export const reasonAnchor = (reason: string, status: number): string => `${reason}-${status}`;
 
-/** The URL of an error in the reference: that of its reason, or of its code if it has no reason. */
+/** The URL of an error in the reference: the entry of its reason, or of its code if it has no reason. */
 export function docUrlOf(
   { code, status, reason }: { readonly code: string; readonly status: number; readonly reason: unknown },
   referenceUrl: string,
@@ -45,7 +45,7 @@ export function docUrlOf(
   return `${referenceUrl}/errors#${typeof reason === 'string' ? reasonAnchor(reason, status) : code}`;
 }
 
-/** The JSON body of every error. @param referenceUrl where the reference is served; undefined if it is not */
+/** The JSON body of every error. @param referenceUrl where the reference is served; undefined if it is not served */
 export function envelope(error: ApiError, requestId: string, referenceUrl: string | undefined): string {
   const { code, status, message, details } = error;
   const reason = details?.['reason'];
@@ -53,7 +53,7 @@ export function envelope(error: ApiError, requestId: string, referenceUrl: strin
   return JSON.stringify({ error: { code, message, details, requestId, docUrl } });
 }
 
-/** The fault of a request; that its account moves, where the request did not find something because of that. */
+/** The fault of a request, or instead `accountMoves` if a move of the account can have caused it. */
 export async function unlessMoved(c: RequestContext, fault: unknown): Promise<unknown> {
   const [caller, service] = [c.get('caller'), c.get('service')];
   if (!(fault instanceof ApiError) || caller === undefined) return fault;
@@ -67,7 +67,7 @@ export async function unlessMoved(c: RequestContext, fault: unknown): Promise<un
 
 export async function answerError(thrown: unknown, c: Context<Env>): Promise<Response> {
   const fault = await unlessMoved(c, thrown);
-  // The log line of the request is about what was answered.
+  // The request's log line must describe the fault that was answered.
   if (fault instanceof Error) c.error = fault;
   const error = toApiError(fault, c.get('operation'));
   if (error.retryAfterSeconds !== undefined) c.get('headers')['Retry-After'] = String(error.retryAfterSeconds);

@@ -103,7 +103,7 @@ function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefin
   return undefined;
 }
 
-/** A web address with a rule of its own. */
+/** A web address. @param fault checks the normalised address */
 export const addressField = (fault: (address: string) => string | undefined) =>
   z
     .string()

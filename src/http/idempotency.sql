@@ -4,11 +4,11 @@ AS $$
   SELECT NOT is_process_alive(substring(p_claim FROM 1 FOR 16))
 $$;
 
--- Claims Idempotency-Keys for requests: with the answer if it commits with the change, without an answer while the request runs. A key
--- is free if it has expired, if its claim is abandoned, if the same request was refused under it and no answer is stored, or if the
--- same run has claimed it, because a statement with an unknown outcome is sent again. Of several requests with one key, the first
--- gets it. A key that is stored under an earlier secret key (p_earlier: its names there) is not free. Inserts in the order of the
--- keys, so that two processes never deadlock. Returns the claims that were made.
+-- Claims the Idempotency-Keys of requests. A claim has no answer while its request runs; it has one if it commits with the change. A key is
+-- free if it has expired, if its claim is abandoned, if the same request was refused under it and left no answer, or if the same run
+-- claimed it: a statement with an unknown outcome is sent again. Of several requests with one key, the first gets it. p_earlier holds the
+-- keys' hashes under earlier secret keys: a key that is stored under one of them is taken. Inserts in the order of the keys, so that two
+-- processes never deadlock. Returns the claims that were made.
 CREATE OR REPLACE FUNCTION claim_requests(
   p_api_key text[], p_key text[], p_fingerprint bytea[], p_claim bytea[], p_status smallint, p_answer text[],
   p_secret_event text[], p_earlier text[]

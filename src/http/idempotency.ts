@@ -179,9 +179,9 @@ export class IdempotencyStore {
   }
 
   /**
-   * Takes an Idempotency-Key for all cells, in the cell of its account, while one request with it runs in any of them. No header can hold
-   * the line break in the name that is taken.
-   * @returns ends that @throws ApiError `idempotency_mismatch`, or `conflict` while the same request runs
+   * Claims an Idempotency-Key for all cells, in the cell of its account, while a request with it runs in any cell. The line break in the
+   * claim's name prevents a collision with a key, because no header can contain one.
+   * @returns a function that frees the claim @throws ApiError `idempotency_mismatch`, or `conflict` while the same request runs
    */
   async takeTurn(request: IdempotentRequest): Promise<() => Promise<void>> {
     const outcome = await this.claim({ ...request, key: `turn\n${request.key}` });
@@ -215,7 +215,7 @@ export class IdempotencyStore {
     const [fingerprint, token] = [seal.fingerprint(request), this.#newToken()];
     const named = { apiKeyId, key, fingerprint, token, secretEventId: request.secret?.eventId ?? null };
     underWay.add(token.toString('base64'));
-    // A function: a claim that the SQL statement of the change inserts and answers never needs this condition.
+    // A function, because a claim that the change's SQL statement inserts and answers never needs this condition.
     const held = () =>
       and(eq(idempotencyKeys.apiKeyId, apiKeyId), eq(idempotencyKeys.key, key), eq(idempotencyKeys.claim, token));
     const save = async (executor: Executor, status: number, body: string, keepMs?: number): Promise<boolean> => {
@@ -246,7 +246,7 @@ export class IdempotencyStore {
         taken = true;
         stored = true;
         const answer = this.#judge(request, { ...found, claim: found.token, body: found.sealedAnswer });
-        // The earlier request was refused without a stored answer. The statement takes such a claim over, unless another retry has.
+        // The earlier request was refused without a stored answer. The statement takes such a claim over, unless another retry already has.
         if (answer === undefined) throw refuse('idempotency_in_progress');
         return { status: answer.status as Answer['status'], replayed: answer.body };
       },
@@ -270,7 +270,7 @@ export class IdempotencyStore {
   }
 }
 
-/** Seed of an answer's random parts. With the fingerprint in it, a token that SQL copies into another claim gives another seed. */
+/** Seed of an answer's random parts. Because of the fingerprint, a token that SQL copies into another claim gives another seed. */
 const seedOf = (fingerprint: Buffer, token: Buffer): Buffer => Buffer.concat([fingerprint, token]);
 
 function bodyText(answer: Answer): string {

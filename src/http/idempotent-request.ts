@@ -6,7 +6,7 @@ import type { Answer } from './answer.ts';
 import type { JsonObject } from './json/strict-json.ts';
 import { rehearsalPrefix } from './rehearsal.ts';
 
-/** In bytes: a longer answer is stored compressed. The report of an import of bad rows has 93 kB, and every repetition a new key. */
+/** In bytes: a longer answer is stored compressed. A report on an import of bad rows has 93 kB, and each repetition stores another one. */
 const STORED_PLAIN = 1_024;
 /** Precedes a compressed answer; no JSON begins with it. */
 const COMPRESSED = Buffer.from([0]);
@@ -58,7 +58,7 @@ export class RequestSeal {
     this.#secrets = secrets;
   }
 
-  /** Whether several secret keys are listed, so that requests may be stored under an earlier one. */
+  /** Whether several secret keys are listed, so that requests may be stored under an earlier key. */
   get isRotating(): boolean {
     return this.#secrets.count > 1;
   }

@@ -28,7 +28,7 @@ export function urgencyOf({ urgency, method }: { readonly urgency?: Urgency; rea
 }
 
 const LOOK_EVERY_MS = 50;
-/** A single late timer is normal; so many late timers in a row show overload. */
+/** A single late timer is normal; this number of late timers in a row shows overload. */
 const LOOKS = 4;
 
 /** An admitted request, until it is answered. */
@@ -80,7 +80,7 @@ export class Load {
     };
     add(1);
     return {
-      /** Call while the request waits for its sender or its turn: it counts as its account's, but not as load. */
+      /** Call while the request waits for its sender or its turn: it still counts for its account, but not as load. */
       rest: () => {
         this.#underWay -= 1;
       },

@@ -35,7 +35,7 @@ function cpuMs(): number {
 
 /**
  * Detects code that blocks the event loop, and the request that the code runs for. The code of a request runs in promise reactions: a hook
- * before each reaction reads the request from the async context. A turn ends when another begins or no reaction is left to run.
+ * before each reaction reads the request from the async context. A turn of a request ends when another turn begins or no reaction is left.
  */
 export class LoopWatch {
   readonly #turns = new AsyncLocalStorage<Turn>();

@@ -43,7 +43,7 @@ export function startRequest(service: Service, newRequestId: () => string, secur
   };
 }
 
-/** Mounted after a fixed path that a parameter also matches: `GET /voters/batch` gets 400, and finds no voter. */
+/** Mounted after a fixed path that a parameter also matches: `GET /voters/batch` gets 400 instead of a search for a voter. */
 export const noOtherMethod: MiddlewareHandler<Env> = async (_c, next) => next();
 
 /** The operation that takes a method and path; undefined if none does. */
@@ -120,11 +120,11 @@ function openQuota(
 const takeFromAddress = (rateLimiter: RateLimiter, address: string | undefined): number | undefined =>
   rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, monotonicMs(), OPEN_BURST).retryAfterSeconds;
 
-/** Whether `limitRate` will refuse a request without a key: nothing is looked up for it then. */
+/** Whether `limitRate` will refuse a request without a key, so that nothing needs to be looked up for it. */
 export const isOverQuota = (rateLimiter: RateLimiter, operation: Operation, address: string): boolean =>
   rateLimiter.look(...openQuota(operation, address)).retryAfterSeconds !== undefined;
 
-/** Limits keys, or addresses without a key; log keys by both, as many voters share one. @throws ApiError 429 */
+/** Limits requests by key, or by address without a key; for log keys by both, because many voters share one key. @throws ApiError 429 */
 export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
   return (c, next) => {
     const operation = c.get('operation');
@@ -195,8 +195,8 @@ export const checkHeaders: MiddlewareHandler<Env> = (c, next) => {
 };
 
 /**
- * Lets an account have only so many requests worked at (`beginWork`). A request with a body begins when the body has arrived. Changes by
- * organizers have a limit of their own, which counts after their role is known (completions 1.6). @throws ApiError 429
+ * Limits how many requests of an account are worked at (`beginWork`). A request with a body counts once the body has arrived. Changes by
+ * organizers have a separate limit, which applies once their role is known (completions 1.6). @throws ApiError 429
  */
 export const takeWork: MiddlewareHandler<Env> = async (c, next) => {
   const { unlimited, scope } = c.get('operation');

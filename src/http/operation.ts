@@ -23,20 +23,20 @@ export interface Operation {
   readonly method: (typeof METHODS)[number];
   /** Segments that begin with a colon are parameters; a last segment `:name{.+}` matches the rest of the path. */
   readonly path: string;
-  /** The scope that a key needs; `any` takes every valid key, `none` takes no key. An array: one of them is enough. */
+  /** The scope that a key needs; `any` takes every valid key, `none` takes no key. With an array, one of its scopes is enough. */
   readonly scope: Scope | readonly Scope[] | 'any' | 'none';
   /** The role that the caller needs in the event that the path names. */
   readonly role: Role;
   /** Also answers requests without a key, if the event that the path names allows this (`admitKeyless`). */
   readonly keyless?: true;
-  /** For an operation without a key: the account of what the last segment of the path names, if this cell holds that. Left out: any cell answers. */
+  /** Without an API key: the account that owns the object at the end of the path, if in this cell. If left out, any cell answers. */
   readonly accountHere?: (name: string) => Promise<string | undefined>;
   /** Unique, in camel case. */
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
   readonly answers: AnswerShapes;
-  /** Refusals beyond those that every operation of its kind may give. */
+  /** Refusals in addition to the common refusals of this kind of operation. */
   readonly refusals?: readonly RefusalCase[];
   /** Exempt from rate limits and load shedding. Requires `scope: 'none'`. */
   readonly unlimited?: true;
@@ -117,7 +117,7 @@ function check(operation: Operation, names: Set<string>): void {
   names.add(name);
 }
 
-/** Where in the path of an operation its event stands; -1 in one without. */
+/** The index of the event's segment in the path of an operation; -1 for a path without an event. */
 export const placeOfEvent = ({ path }: Pick<Operation, 'path'>): number =>
   path.slice(1).split('/').indexOf(':idOrCode');
 

@@ -105,13 +105,13 @@ const FREE_BYTES = 64 * 1024;
 
 const turns = new LoopTurns();
 
-/** Works at a body on the event loop, which a long body may block for some 60 ms: long ones of an account in turns, with rests. */
+/** Runs `work` on a body. A long body may block the event loop for some 60 ms, so an account's long bodies take turns, with rests. */
 export const inTurn = async <Value>(accountId: string, bytes: Uint8Array, work: () => Value): Promise<Value> =>
   bytes.length <= FREE_BYTES ? work() : elsewhere(turns.take(accountId, work));
 
 type JsonContext = RequestContext & { set(name: 'json', json: JsonBody | undefined): void };
 
-/** The JSON object, read once; undefined if none was sent nor is taken. @throws ApiError `validation_error`; 429 */
+/** The JSON object, read once; undefined if no body was sent and the operation takes none. @throws ApiError `validation_error`; 429 */
 export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined> {
   const known = c.get('json');
   if (known !== undefined) return known;

@@ -167,7 +167,7 @@ export const REFUSALS = {
 
 export type RefusalCase = keyof typeof REFUSALS;
 
-/** More specific messages for refusals of the table, whose code and reason they have. */
+/** More specific messages for refusals of the table; code and reason stay the same. */
 const WORDINGS = {
   candidate_registration_closed: ['registration_closed', 'Candidates cannot register themselves for this event.'],
   download_link_outdated: ['download_link_invalid', 'This download link is not one that is given out here.'],
@@ -219,6 +219,6 @@ export function reasonOf(name: RefusalCase): string {
   return rule.reason ?? name;
 }
 
-/** A retry of the request goes to the new cell of its account, once that has everything. */
+/** A retry of the request goes to the account's new cell, once that cell has all rows. */
 export const accountMoves = (): ApiError =>
   new ApiError('internal', 'The account is moving to another database. Retry.', undefined, 1);

@@ -30,6 +30,6 @@ export function markRehearsal(body: unknown): unknown {
   return { ...body, data: { rehearsal: true, ...data } };
 }
 
-/** Adds `rehearsal: true` to the JSON text of such a body, or to its beginning. */
+/** Like `markRehearsal`, for the JSON text of a body or for its beginning. */
 export const markRehearsalText = (text: string): string =>
   text.replace(/^\{"data":\{(?!"rehearsal":)/, '{"data":{"rehearsal":true,');

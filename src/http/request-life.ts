@@ -10,7 +10,7 @@ import { refuse } from './refusals.ts';
 const MIB = 1024 * 1024;
 /** Longer than the work ahead of a waiting request: two long changes of some seconds each. */
 const LONG_WAIT_MS = 60_000;
-/** Long, because in a slow process the requests of an account that sends few wait, too. */
+/** Long, because in a slow process even the requests of an account that sends few of them wait. */
 const WORK_WAIT_MS = 10_000;
 
 const limited = (limits: Omit<ConstructorParameters<typeof Leases>[0], 'refuse'>) =>
@@ -18,7 +18,7 @@ const limited = (limits: Omit<ConstructorParameters<typeof Leases>[0], 'refuse'>
 
 /** Limits on work that is under way at the same time, per account and for all accounts. */
 export const createLeases = (presence: Presence) => ({
-  /** Reads, and requests for voters, that the event loop works at: while one account sends hundreds, each step of another waits for these few. */
+  /** Reads and voters' requests that are worked at. While an account sends hundreds, each step of another waits only for these. */
   readsAtWork: limited({
     perAccount: 8,
     beside: { perAccount: 2, presence },
@@ -35,7 +35,7 @@ export const createLeases = (presence: Presence) => ({
   strangersAtWork: limited({ perAccount: 4, inAll: 16, maxWaiting: 100 }),
   /** Searches, files, statistics and long lists. */
   costlyReads: limited({ perAccount: 2, maxWaiting: 50 }),
-  /** Costly reads while the event loop is late. An account's own waits for its last one, and beside two of others there is room. */
+  /** Costly reads while the event loop is late: one per account, of three accounts at once. */
   readsOfLateLoop: limited({ perAccount: 1, inAll: 3, maxWaiting: 50, maxWaitMs: 10_000 }),
   /** Changes by organizers, and registrations. Few: a change that waits for its event's lock occupies a connection. */
   changes: limited({ perAccount: 4, maxWaiting: 200 }),
@@ -47,13 +47,13 @@ export const createLeases = (presence: Presence) => ({
   bodyBytes: limited({ perAccount: 40 * MIB }),
   /** Bytes of long bodies of requests without a key, by address: these bodies are held in memory. */
   strangersBytes: limited({ perAccount: 4 * MIB }),
-  /** Ballots of more than 1,000 candidates built for a request, until it is answered: each takes megabytes. Cached ones are free. */
+  /** Ballots of more than 1,000 candidates built for a request, until it is answered: each takes megabytes. Cached ballots are free. */
   ballots: limited({ perAccount: 3, inAll: 6, maxWaiting: 200 }),
   /** Results of hundreds of candidates, until they are sent: a peer that reads slowly would keep each of them in memory, up to 10 MB. */
   results: limited({ perAccount: 6, maxWaiting: 200, maxWaitMs: TIME_LIMITS.countMs }),
   /** Reports that are being counted and drawn: each takes megabytes. */
   prints: limited({ perAccount: 1, inAll: 3, maxWaiting: 2, maxWaitMs: LONG_WAIT_MS }),
-  /** Orders of the thread pool, waiting or running. A waiting order takes little memory. */
+  /** Jobs of the thread pool, waiting or running. A waiting job takes little memory. */
   threads: limited({ perAccount: 32 }),
   /** Concurrent calls of one payment (its ID, not an account): the first fulfils it, the others wait without a connection. */
   payments: limited({ perAccount: 1, maxWaiting: 100, maxWaitMs: TIME_LIMITS.payerMs }),
@@ -123,7 +123,7 @@ export class RequestLife {
     this.#stay?.isOf(account);
   }
 
-  /** Waits until the account has a place for one more request that is worked at. @throws ApiError 429 after some time without one */
+  /** Waits for a place among the account's requests that are worked at. @throws ApiError 429 after some time without one */
   async begin(places: Leases, account: string): Promise<void> {
     this.#places = { of: places, account };
     await this.#goOn();
@@ -152,7 +152,7 @@ export class RequestLife {
     this.#atWork = undefined;
   }
 
-  /** Like `rest`, for a wait that hundreds of requests may share. Nothing was changed before it, so the request may be refused. @throws ApiError 429 */
+  /** Like `rest`, for a wait that hundreds of requests may share. Call before any change: it may refuse. @throws ApiError 429 */
   async restAndBegin<Value>(wait: Promise<Value>): Promise<Value> {
     this.#leaveWork();
     const value = await this.#pause(wait);
@@ -162,7 +162,7 @@ export class RequestLife {
 
   /**
    * Waits for the sender, for a turn or for another server. Meanwhile the request causes no work and does not count as load. Then it waits
-   * for a place of `begin` again; without one after some time it goes on all the same, because it may be in the middle of its work.
+   * for a place of `begin` again; without one after some time it goes on anyway, because it may be in the middle of its work.
    */
   rest<Value>(wait: Promise<Value>): Promise<Value> {
     return this.join(this.#pause(wait));

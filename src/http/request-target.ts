@@ -52,7 +52,7 @@ function decodeQuery(query: string): [string, string][] {
 /** The last parsed target. Each request parses its target twice, and most requests are about the same event. */
 let last: { readonly text: string; readonly target: RequestTarget } | undefined;
 
-/** Parses like `takeApart`, but returns the last object again if the text is the last one. */
+/** Parses like `takeApart`, but returns the same object again if the text is the same as the last time. */
 export function parseRequestTarget(text: string): RequestTarget {
   if (last?.text !== text) last = { text, target: takeApart(text) };
   return last.target;

@@ -108,8 +108,8 @@ export async function answer(c: RequestContext, result: Answer): Promise<Respons
 }
 
 /**
- * Sends a body of known length. A long one is written in pieces: written at once, those of twenty peers hold the event loop, and what
- * slow readers have not taken waits in memory.
+ * Sends a body of known length, and a long one in pieces: written at once, long bodies of twenty clients would block the event loop, and
+ * the parts that slow clients have not read would wait in memory.
  */
 function sendWhole(
   c: RequestContext,

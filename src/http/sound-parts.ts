@@ -27,7 +27,7 @@ export type Judge<Target, Body> = (
   caller: Caller,
 ) => Promise<readonly Issue[]>;
 
-/** No list of a body may be longer. */
+/** The longest list that a body may contain. */
 const MOST_ENTRIES = 1_000;
 
 function withoutWrapping(schema: z.core.$ZodType): z.core.$ZodType {
@@ -66,7 +66,7 @@ export function faultyFields(issues: readonly Issue[]): IsFaulty {
   const faulty = new Set<string>();
   for (const { field } of issues) {
     faulty.add(field);
-    // Its parents are faulty too: for `voters[2].name`, `voters[2]` and `voters`.
+    // The field's parents are faulty too: for `voters[2].name`, `voters[2]` and `voters`.
     for (let end = field.length - 1; end > 0; end -= 1) {
       if (field[end] === '.' || field[end] === '[') faulty.add(field.slice(0, end));
     }

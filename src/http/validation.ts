@@ -60,7 +60,7 @@ function boundMessage(origin: string, word: string, bound: string, inclusive: bo
 /** Most issues of one body that are processed; an answer lists fewer. */
 const MOST_ISSUES = 1_000;
 
-/** Converts the issues of zod. An unknown field is reported by its own path, not by that of the object around it. */
+/** Converts the issues of zod. An unknown field is reported by its own path, not by the path of the object around it. */
 export function issuesOf(error: z.ZodError): Issue[] {
   const issues = error.issues.slice(0, MOST_ISSUES);
   // zod also checks the length of a list that was sent in place of a text: only its wrong kind is reported.

@@ -1,7 +1,7 @@
--- Enqueues a job in the caller's transaction. A job with the same key is replaced if it is not running, also one that waits for the end of
--- a move of its account; a running job keeps its row, but loses its key and is not retried. If an account has its share of waiting jobs with
--- this name and about this time, further ones run after all other due jobs of their group: otherwise thousands of one account would keep the
--- jobs of others waiting.
+-- Enqueues a job in the caller's transaction. A job with the same key is replaced if it is not running, even if it waits for the end of a
+-- move of its account. A running job keeps its row, but loses its key and is not retried. If an account has its share of waiting jobs with
+-- this name at about this time, its further jobs run after all other due jobs of their group, so that thousands of jobs of one account do
+-- not delay the jobs of others.
 CREATE OR REPLACE FUNCTION add_job(p_name text, p_payload json DEFAULT '{}', p_run_at bigint DEFAULT NULL, p_max_attempts integer DEFAULT 25,
   p_key text DEFAULT NULL, p_last boolean DEFAULT false, p_account text DEFAULT '') RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
@@ -26,11 +26,11 @@ BEGIN
   IF p_run_at IS NULL OR p_run_at <= at + 3000 THEN NOTIFY job_added; END IF;
 END $$;
 
--- Claims due jobs for a runner: for each group no more than its free places (p_places). Reads up to that many jobs of each name by the
--- index, so that a long queue of one group does not slow down another. No job after p_until, the time of the runner's machine, is due: if
--- the server's clock jumps ahead, jobs planned for later must not all run at once.
--- Accounts take turns in each group: p_busy_groups and p_busy_accounts have an entry for each job that the runner already runs. An account
--- with fewer jobs is next, and none has more than p_most, so that a place is left whatever the jobs of one account wait for.
+-- Claims due jobs for a runner: in each group no more than its free places (p_places; a place runs one job). Reads up to that many jobs of
+-- each name by the index, so that a long queue of one group does not slow down another. No job after p_until, the time of the runner's
+-- machine, is due: if the server's clock jumps ahead, jobs planned for later must not all run at once. Accounts take turns in each group:
+-- p_busy_groups and p_busy_accounts have an entry for each job that the runner already runs. An account with fewer jobs comes first, and no
+-- account has more than p_most: a place is left even if all jobs of one account hang.
 CREATE OR REPLACE FUNCTION take_jobs(p_runner text, p_names text[], p_groups text[], p_places integer[], p_most integer[], p_until bigint,
   p_busy_groups text[] DEFAULT '{}', p_busy_accounts text[] DEFAULT '{}')
 RETURNS TABLE (id bigint, name text, key text, payload json, account text, attempts integer, max_attempts integer, created_at bigint,
@@ -51,7 +51,7 @@ BEGIN
     CROSS JOIN LATERAL (
       SELECT j.id, j.run_at, j.account FROM jobs j
       WHERE j.name = w.name AND j.last = o.last AND j.held_by IS NULL AND j.attempts < j.max_attempts AND j.run_at <= at
-      -- Looks behind the jobs of the accounts that have their share: a bounded number, because every run of a runner does so.
+      -- Reads past the jobs of accounts that have their share, up to a bounded number, because every run of a runner does so.
       ORDER BY j.run_at, j.id LIMIT CASE WHEN w.job_group = ANY (p_busy_groups) THEN 1000 ELSE w.places END) AS d
   ), due AS MATERIALIZED (
     SELECT w.id, w.places, row_number() OVER (PARTITION BY w.job_group ORDER BY w.last, w.turn, w.run_at, w.id) AS place
@@ -65,7 +65,7 @@ BEGIN
   RETURNING j.id, j.name, j.key, j.payload, j.account, j.attempts, j.max_attempts, j.created_at, at;
 END $$;
 
--- Milliseconds until the next job with one of these names is due, 0 or less if it is; NULL if no job waits.
+-- Milliseconds until the next job with one of these names is due, 0 or less if it is due now; NULL if no job waits.
 CREATE OR REPLACE FUNCTION until_next_job(p_names text[], p_until bigint) RETURNS bigint LANGUAGE sql AS $$
   SELECT min(n.run_at) - least(now_ms(), p_until)
   FROM unnest(p_names) AS w (name) CROSS JOIN (VALUES (false), (true)) AS o (last) CROSS JOIN LATERAL (
@@ -73,8 +73,8 @@ CREATE OR REPLACE FUNCTION until_next_job(p_names text[], p_until bigint) RETURN
     ORDER BY j.run_at, j.id LIMIT 1) AS n;
 $$;
 
--- Records that a runner is alive, and releases claimed jobs that no living runner runs: jobs of a runner that was not seen for p_dead_ms
--- or has no row, and jobs that this runner claimed without learning of it (not in p_under_way). Returns how many.
+-- Records that a runner is alive, and releases claimed jobs that no living runner runs: jobs of a runner that was not seen for p_dead_ms or
+-- has no row, and jobs that this runner claimed without learning of it (not in p_under_way). Returns the number of released jobs.
 CREATE OR REPLACE FUNCTION free_dead_jobs(p_runner text, p_under_way bigint[], p_dead_ms integer) RETURNS bigint LANGUAGE sql AS $$
   WITH seen AS (
     INSERT INTO job_runners (id, seen_at) VALUES (p_runner, now_ms()) ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at

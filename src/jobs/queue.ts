@@ -15,19 +15,19 @@ export interface JobRun {
   readonly last: boolean;
 }
 
-/** The ID of a job's runs. With the time, because a restored database gives numbers of rows again. */
+/** The ID of a job's runs. It contains the creation time, because a restored database assigns the same row numbers again. */
 export const runIdOf = (job: { readonly id: string; readonly created_at: string }): string =>
   `${job.id}/${job.created_at}`;
 
-/** Whether a row `j` of `jobs` is that of a run; never for a run that is not of the queue. */
+/** SQL condition: row `j` of `jobs` belongs to the run. Always false for a run outside of the queue. */
 export function isOfRun({ id }: Pick<JobRun, 'id'>): SQL {
   const [row, createdAt] = id.split('/');
   return createdAt === undefined ? sql`false` : sql`j.id = ${row}::bigint AND j.created_at = ${createdAt}::bigint`;
 }
 
 /**
- * Ends a job in the transaction of its effect, so that the effect is not repeated where the answer to the commit is lost.
- * @returns false if the job has ended already: then its effect stands, and the caller must add none
+ * Ends a job in the transaction of its effect, so that a lost answer to the commit does not lead to a second effect.
+ * @returns false if the job has already ended: its effect is committed, and the caller must not add another
  */
 export async function endJob(tx: Transaction, run: JobRun): Promise<boolean> {
   if (!run.id.includes('/')) return true;
@@ -78,7 +78,7 @@ interface EnqueueOptions {
   /** A job with the same key that is not running is replaced. */
   readonly key?: string;
   readonly runAtMs?: number;
-  /** The account whose work it is; that of the request or job that enqueues it if left out. */
+  /** The account that the work belongs to; by default the account of the request or job that enqueues it. */
   readonly account?: string;
 }
 

@@ -8,7 +8,7 @@ import { asker } from '#src/platform/turns.ts';
 import { orLate, within } from '#src/platform/within.ts';
 import { type AnyJob, GivenUp, type JobGroup, type JobRun, PutOff, type RecurringJob, runIdOf } from './queue.ts';
 
-/** How many jobs of a group run at a time. */
+/** How many jobs of a group a runner runs at a time: the group's places. */
 export const JOB_PLACES: Readonly<Record<JobGroup, number>> = {
   mails: 6,
   deletions: 2,
@@ -16,7 +16,7 @@ export const JOB_PLACES: Readonly<Record<JobGroup, number>> = {
   letters: 2,
   other: 4,
 };
-/** How many of them may be of one account: a mail server that takes one account's mails slowly must not keep those of others waiting. */
+/** How many of these places one account may use: a mail server that is slow for one account must not delay the mails of others. */
 const mostOfAccount = (group: JobGroup): number => JOB_PLACES[group] - 1;
 /** How often a runner records that it is alive and queries for jobs; it queries earlier for a notification, a due job or a free place. */
 const BEAT_MS = 3_000;
@@ -27,7 +27,7 @@ const DEAD_AFTER_MS = 9_000;
 /** The queue should answer every beat. After the first time without an answer `isWell` is false, after the second an alarm is raised. */
 const UNWELL_AFTER_MS = 8_000;
 const STALLED_AFTER_MS = 15_000;
-/** Pause between attempts to record the end of a job, whose place stays occupied until one succeeds. */
+/** Pause between attempts to record the end of a job, whose place stays occupied until an attempt succeeds. */
 const END_AGAIN_MS = 500;
 
 type Work = (payload: unknown, run: JobRun) => Promise<void>;
@@ -51,7 +51,7 @@ type TakenJob = {
   readonly taken_at: string;
 };
 
-/** One row per claimed job, or one without a job; each with the milliseconds until the next job that was not claimed is due. */
+/** One row per claimed job, or one row without a job. Each has the milliseconds until the next unclaimed job is due. */
 type Taken = { readonly freed: string; readonly wait_ms: string | null } & (TakenJob | { readonly id: null });
 
 // The first argument of `take_jobs` depends on `freed`: so PostgreSQL runs it after `free_dead_jobs`, and it claims the freed jobs.
@@ -84,7 +84,7 @@ function storedWords(name: string, fault: unknown): string {
   return `${name} failed: ${[kind, code, reply].filter((word) => word !== undefined).join(' ')}`;
 }
 
-/** Recurring jobs never run out of attempts: one whose process was killed would otherwise never run again. */
+/** Recurring jobs never run out of attempts: otherwise a recurring job whose process was killed would never run again. */
 const MOST_ATTEMPTS = 2_147_483_647;
 
 /** The key of a recurring job's only row. */
@@ -219,7 +219,7 @@ export class JobRunner {
     const taken = rows.filter((row) => row.id !== null);
     for (const job of taken) this.#begin(job);
     const untilNext = Number(rows[0]?.wait_ms ?? BEAT_MS);
-    // A job that is due although others were taken: its group had no place left, or another runner is claiming it.
+    // An unclaimed job may be due: its group has no free place, or another runner is claiming it.
     const dueIn = untilNext > 0 ? untilNext : taken.length > 0 ? 0 : AGAIN_MS;
     return Math.max(0, Math.min(dueIn, this.#beatAt + BEAT_MS - this.#answeredAt));
   }
@@ -296,7 +296,7 @@ export class JobRunner {
     for (;;) {
       try {
         if (failed !== undefined && key !== null) {
-          // A later job took its key (`add_job`), and does its work: nothing is left to look at.
+          // A later job took this job's key (`add_job`) and does its work, so this job is deleted.
           const replaced = await this.#db.$client.query(`DELETE FROM jobs ${own} AND key IS NULL`, [
             id,
             this.#id,

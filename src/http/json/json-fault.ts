@@ -58,7 +58,7 @@ class FaultSearch {
     this.#maxValues = maxValues;
   }
 
-  /** @throws SearchEnds */
+  /** @throws SearchEnds at a fault that ends parsing, or at the last fault that an answer lists */
   run(): void {
     if (this.#text.startsWith('\ufeff')) this.#end({ field: '', message: 'must not begin with a byte order mark' });
     this.#skip(WHITE_SPACE);

@@ -48,7 +48,7 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** A literal that parsing rounds has at least so many digits, or a negative exponent of three digits. */
+/** A number that parsing rounds has at least this many digits, or a negative exponent of three digits. */
 const LONG_NUMBER = 17;
 
 /** Scans a JSON text before it is parsed; undefined if it is nested too deep, or holds too many values or fields. */
@@ -95,8 +95,8 @@ function outlineOf(text: string, maxValues: number) {
 }
 
 /**
- * Whether a JSON text may have more than so many values, by its commas and its opening brackets and braces. A parser that works at each
- * value, in this service or in a library, must not get it: a megabyte holds half a million values.
+ * Whether a JSON text may have more than `values` values, by its commas and its opening brackets and braces. Such a text must not reach a
+ * parser that does work for each value: a megabyte can hold half a million values.
  */
 export function mayHoldMore(bytes: Uint8Array, values: number): boolean {
   let found = 0;
@@ -111,7 +111,7 @@ function isKeepableText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** Stops at the first part that cannot be stored. Counts field names: if the text has more, it holds a duplicate. */
+/** Stops at the first part that cannot be stored. Counts field names: if the text has more names, one is a duplicate. */
 class JsonChecker {
   names = 0;
   values = 0;
