@@ -314,6 +314,27 @@ export async function endMail(
   return true;
 }
 
+/**
+ * Opens a mail again that was counted as failed, for its job, which an operator runs again (completions 9.3). Call with the event locked.
+ * @param isClaimed whether the voter still counts as mailed by this notification: the claim stays after a failure that nobody may see
+ * @returns false if another notification has taken the voter since
+ */
+export async function reopenMail(
+  tx: Transaction,
+  notification: Notification,
+  voterId: string,
+  isClaimed: boolean,
+): Promise<boolean> {
+  const { votingEventId, id, failed } = notification;
+  if (failed === 0) return false;
+  const claim = { votingEventId, voterId, kind: notedAs(notification), notifiedAt: sql`now_ms()` };
+  const taken = isClaimed ? [claim] : await tx.insert(notifiedVoters).values(claim).onConflictDoNothing().returning();
+  if (taken.length === 0) return false;
+  await tx.insert(notificationMails).values({ votingEventId, notificationId: id, voterId });
+  await note(tx, notification, { failed: sql`${notifications.failed} - 1`, finishedAt: null });
+  return true;
+}
+
 export const ONE_MORE_TRY = sql`${notifications.refusedTries} + 1`;
 
 export async function note(executor: Executor, { votingEventId, id }: Notification, changes: object): Promise<void> {

@@ -24,6 +24,7 @@ import {
   type Notification,
   note,
   ONE_MORE_TRY,
+  reopenMail,
 } from './notification.ts';
 import { findVoter, storeVoter } from './repository.ts';
 import { keyMail, type SendVoterKeyDeps } from './send-voter-key.ts';
@@ -98,7 +99,10 @@ export const mailNotifiedVoterJob = (deps: SendVoterKeyDeps): Job<MailNotified> 
       const event = await findEventById(deps.db, request.eventId);
       const notification = await findNotification(deps.db, request.eventId, request.notificationId);
       if (event === undefined || notification === undefined) return;
-      if (!(await isWaitingMail(deps.db, notification, request.voterId))) return;
+      if (!(await isWaitingMail(deps.db, notification, request.voterId))) {
+        // Ended by an earlier attempt. Only a failed job, which an operator runs again, begins with the first attempt once more.
+        if (run.attempt > 1 || !(await reopen(deps, notification, request.voterId))) return;
+      }
       if (rests(event, notification)) throw new PutOff((await readNow(deps.db)) + REHEARSED_MS);
       const voter = await findVoter(deps.db, event.id, request.voterId);
       const end = (how: MailEnd, forget?: boolean): Promise<void> =>
@@ -171,6 +175,13 @@ async function showKeyMail(
   if (rehearsal) await noteBeforeRehearsal(tx, votingEventId, voterId);
   await storeVoter(tx, votingEventId, voterId, { keyStatus: end });
 }
+
+const reopen = (deps: SendVoterKeyDeps, notification: Notification, voterId: string): Promise<boolean> =>
+  inPatientTransaction(deps.db, async (tx) => {
+    await holdEvent(tx, notification.votingEventId);
+    const current = await findNotification(tx, notification.votingEventId, notification.id);
+    return current !== undefined && reopenMail(tx, current, voterId, !isTold(notification));
+  });
 
 /** Counts the outcome of a mail. If `keyStatus` does not show it, the pause before the next mail applies even after a failure. */
 async function endNotifiedMail(

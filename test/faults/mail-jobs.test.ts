@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { listJobs } from '#src/jobs/inspect.ts';
+import { listJobs, retryFailedJobs } from '#src/jobs/inspect.ts';
+import { demand } from '#test/harness/answers.ts';
 import { createRoll } from '#test/harness/mail-voters.ts';
 import { test } from '#test/harness/sending.ts';
 import { eventually, untilTrue } from '#test/harness/test-service.ts';
@@ -142,6 +143,39 @@ test('a refusal for good is not tried again, stands as failed, and is counted wh
   const metrics = await worker.metrics();
   expect(metrics).toMatch(/voting_jobs_failed\{task="send_voter_key"\} 1/);
   expect(metrics).toMatch(/voting_jobs_failed\{task="mail_registration"\} 0/);
+});
+
+// Completions 9.3 and 10.2: `jobs retry`, and figures of a mailing that are true.
+test('mails of a mailing that were refused for good are sent when they are retried, once each', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
+  const roll = await createRoll(service, account, 3);
+  mails.answerWith(async () => ({ code: 550, words: '5.7.1 this sender may not send' }));
+  await work();
+  const path = `/voting-events/${roll.event.id}`;
+  const mailing = async (audience: string) =>
+    demand(await account.post(`${path}/voters/notify`, { audience, kind: 'key' }), 202).id as string;
+  const shown = (id: string) => account.show(`${path}/notifications/${id}`);
+  const ended = (id: string, sent: number) =>
+    untilTrue(async () => (await shown(id)).finishedAt !== null && (await shown(id)).sent === sent);
+  const first = await mailing('all');
+  await ended(first, 0);
+  expect(await shown(first)).toMatchObject({ total: 3, sent: 0, failed: 3 });
+  mails.answerWith(async () => undefined);
+  // One of them has been mailed by another mailing meanwhile: no second mail.
+  await roll.mail(roll.voters.slice(0, 1));
+  const [one = { id: '' }] = roll.voters;
+  await untilTrue(async () => (await roll.keyStatus(one.id)) === 'sent');
+  expect(await retryFailedJobs(service.deps.db)).toBe(3);
+  await ended(first, 3);
+  expect(await shown(first)).toMatchObject({ total: 3, handled: 3, sent: 3, failed: 0, skipped: 0 });
+  expect(await listJobs(service.deps.db, { task: 'mail_notified_voter' })).toEqual([]);
+  const second = await mailing('not_invited');
+  await ended(second, 0);
+  expect(mails.taken).toHaveLength(4);
 });
 
 test('a key that is used while its mail is still noted as sent stays used', async ({
