@@ -45,11 +45,23 @@ export async function retryJob(db: Database, id: string): Promise<WaitingJob | u
   return rows.map(view)[0];
 }
 
+const RETRIED_TOGETHER = 10_000;
+
 /** Makes every job due now that has used up its attempts. @returns the number of these jobs */
 export async function retryFailedJobs(db: Database): Promise<number> {
-  const { rows } = await db.execute<{ count: string }>(sql`
-    SELECT count(*)::text FROM run_jobs_again(ARRAY(SELECT id FROM jobs WHERE attempts >= max_attempts AND held_by IS NULL))`);
-  return Number(rows[0]?.count ?? 0);
+  const last = sql`SELECT max(id) FROM failed`;
+  let retried = 0;
+  // In steps, each well within the time limit of a statement, and by ID: a job that fails meanwhile is not run again.
+  for (let after: string | null = '0'; after !== null; ) {
+    const { rows }: { rows: { last: string | null; count: number }[] } = await db.execute(sql`
+      WITH failed AS MATERIALIZED (
+        SELECT id FROM jobs WHERE attempts >= max_attempts AND held_by IS NULL AND id > ${after}::bigint
+        ORDER BY id LIMIT ${RETRIED_TOGETHER})
+      SELECT (${last})::text AS last, (SELECT count(*)::int FROM run_jobs_again(ARRAY(SELECT id FROM failed))) AS count`);
+    after = rows[0]?.last ?? null;
+    retried += rows[0]?.count ?? 0;
+  }
+  return retried;
 }
 
 export async function countFailedJobs(db: Database): Promise<Map<string, number>> {

@@ -1,10 +1,12 @@
 import { chmodSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { retryFailedJobs } from '#src/jobs/inspect.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { demand, finishEvent, sealBallots, votesFor } from '#test/harness/elections.ts';
 import { createFakeClock, hasFaketime } from '#test/harness/faketime.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { useAccount } from '#test/harness/test-service.ts';
@@ -189,6 +191,20 @@ describe('the operator’s commands', () => {
     expect(JSON.parse(retried.stdout)).toMatchObject({ id: one?.id, state: 'waiting', attempts: 0 });
     const rest = await run('jobs', 'retry', '--all-failed', '--json');
     expect(JSON.parse(rest.stdout)).toEqual({ retried: 1 });
+    // As many as failed in days: one statement over all of them met its time limit.
+    await query(
+      `INSERT INTO jobs (name, payload, last, run_at, attempts, max_attempts, created_at)
+       SELECT 'test_job', '{}', true, now_ms(), 3, 3, now_ms() FROM generate_series(1, 20001)`,
+      [],
+    );
+    let steps = 0;
+    const restore = interceptStatements((text, send) => {
+      if (text.includes('run_jobs_again')) steps += 1;
+      return send();
+    });
+    const all = await retryFailedJobs(service.deps.db);
+    restore();
+    expect([all, steps]).toEqual([20_001, 4]);
     const gone = await run('jobs', 'retry', '999999999');
     expect(gone).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Refused: this job is done/) });
   });
