@@ -24,6 +24,8 @@ const PAD_Y = 3;
 export const TABLE_GAP = 8;
 /** Fewest rows of a table on its first and its last page. */
 const LEAST_ROWS = 2;
+/** Fewest lines that a row which is higher than a page leaves on a page. */
+const LEAST_LINES = 3;
 /** After so many rows the event loop serves other work. */
 const BREATH = 40;
 
@@ -70,10 +72,13 @@ function drawRow(
   });
 }
 
-function heightOf(lines: readonly (readonly string[])[]): number {
-  const most = Math.max(1, ...lines.map((own) => own.length));
-  return most * lineHeight({ size: SIZE }) + 2 * PAD_Y;
-}
+const countOf = (lines: readonly (readonly string[])[]): number => Math.max(1, ...lines.map((own) => own.length));
+
+const heightOf = (lines: readonly (readonly string[])[]): number =>
+  countOf(lines) * lineHeight({ size: SIZE }) + 2 * PAD_Y;
+
+/** How many lines a row of this height has. */
+const linesIn = (height: number): number => Math.floor((height - 2 * PAD_Y) / lineHeight({ size: SIZE }));
 
 /** Draws a table, its heading row on every page, its cells wrapped. @param below height of a text below it that belongs to it */
 export async function drawTable(
@@ -117,22 +122,30 @@ export async function drawTable(
   };
   open.push(drawTitles);
   let y = sheet.y + titleHeight;
+  const fullPage = linesIn(sheet.pageHeight - titleHeight);
   for (const [index, cells] of all.entries()) {
-    const lines = wrap(cells);
-    const height = heightOf(lines);
+    const row = wrap(cells);
     const last = index > 0 && index === all.length - LEAST_ROWS ? Math.min(heights(index, all.length), most) : 0;
-    if (y + Math.max(height, last) > sheet.bottom) {
-      flush();
-      sheet.newPage();
-      open.push(drawTitles);
-      y = sheet.y + titleHeight;
+    for (let at = 0; at < countOf(row); ) {
+      const room = linesIn(sheet.bottom - y);
+      // Only a row that is higher than a page is split.
+      const size = countOf(row) <= fullPage ? countOf(row) : room >= LEAST_LINES ? room : fullPage;
+      const lines = row.map((own) => own.slice(at, at + size));
+      const height = heightOf(lines);
+      if (y + Math.max(height, last) > sheet.bottom) {
+        flush();
+        sheet.newPage();
+        open.push(drawTitles);
+        y = sheet.y + titleHeight;
+      }
+      open.push(() => {
+        drawRow(sheet, placed, lines, cells, false);
+        sheet.y += height;
+        sheet.rule(sheet.y, RULE);
+      });
+      y += height;
+      at += size;
     }
-    open.push(() => {
-      drawRow(sheet, placed, lines, cells, false);
-      sheet.y += height;
-      sheet.rule(sheet.y, RULE);
-    });
-    y += height;
     if (index % BREATH === BREATH - 1) await setImmediate();
   }
   flush();

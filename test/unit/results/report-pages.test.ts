@@ -16,6 +16,8 @@ const board = (candidates: number, ballots: readonly number[], title = 'Board'):
   ballots: ballots.map((candidate) => mark(candidate)),
 });
 
+const A4_HEIGHT = 841.89;
+
 describe('pages of a report', () => {
   test('name many candidates without a vote in one line, a few in rows', async () => {
     const { pages, text, alternatives } = await print(sampleReport([board(30, [0, 0, 1])]));
@@ -101,6 +103,22 @@ describe('pages of a report', () => {
       const [last] = lines.filter((page) => page.includes(legend));
       expect(last?.indexOf(legend)).toBeGreaterThan(last?.lastIndexOf(needed) ?? 0);
     }
+  });
+
+  // Guarantee: nothing is cut off at the foot, whatever names the fifty have who won, or share a place.
+  test('go on with a row that is higher than a page', async () => {
+    const name = (index: number): string => `Member ${index}. ${'Konstantinopolitanska '.repeat(8)}`.trim();
+    const won = Array.from({ length: 50 }, (_, index) => index);
+    const ballots = won.map((candidate) => mark(...won.slice(0, candidate + 1)));
+    const elected = { title: 'Assembly', votingMethod: 'approval' as const, names: won.map(name), ballots };
+    const tied = { ...elected, votingMethod: 'plurality' as const, ballots: won.map((candidate) => mark(candidate)) };
+    const draw = vi.spyOn(TextSetter.prototype, 'draw');
+    const { text } = await print(sampleReport([{ ...elected, settings: { seats: 50 } }, tied]));
+    const below = draw.mock.calls.filter(([, , top, style]) => top + style.size > A4_HEIGHT).map(([text]) => text);
+    draw.mockRestore();
+    expect(below).toEqual([]);
+    const summary = text.slice(0, text.indexOf('1. Assembly'));
+    expect(won.filter((index) => !summary.includes(`Member ${index}.`))).toEqual([]);
   });
 
   test('are filled: a position begins below the one before it', async () => {
