@@ -1,8 +1,7 @@
-import type pg from 'pg';
 import { z } from 'zod';
 import { taggedApiKeys } from '#src/accounts/repository.ts';
 import { lotSeedPlace } from '#src/ballot-log/lot.ts';
-import type { Database } from '#src/database/client.ts';
+import { type Database, type SendLong, withLongStatements } from '#src/database/client.ts';
 import { countTaggedRows, retagRows } from '#src/database/tagged-rows.ts';
 import { taggedLetters } from '#src/letters/letter-run.ts';
 import { credentialsPlace } from '#src/payments/business-repository.ts';
@@ -92,26 +91,31 @@ const countOf = (what: string, { earlier, present = null }: { earlier: number; p
   resealable: present !== null,
 });
 
-async function count(pool: pg.Pool, text: string, values: unknown[]): Promise<number> {
-  const { rows } = await pool.query<{ count: string }>(text, values);
+async function count(send: SendLong, text: string, values: unknown[]): Promise<number> {
+  const { rows } = await send<{ count: string }>(text, values);
   return Number(rows[0]?.count ?? 0);
 }
 
-export async function countSealed(db: Database, secrets: Secrets): Promise<readonly ReturnType<typeof countOf>[]> {
-  const pool = db.$client;
+type Counts = readonly ReturnType<typeof countOf>[];
+
+export const countSealed = (db: Database, secrets: Secrets): Promise<Counts> =>
+  withLongStatements(db, (send) => countEach(db, send, secrets));
+
+async function countEach(db: Database, send: SendLong, secrets: Secrets): Promise<Counts> {
   const counts: ReturnType<typeof countOf>[] = [];
   for (const [name, table, column] of KEPT) {
     const from = `SELECT count(*) FROM ${table} WHERE ${column} IS NOT NULL AND split_part(${column}, '.', 1)`;
-    const present = await count(pool, `${from} = $1`, [secrets.id]);
-    counts.push(countOf(name, { present, earlier: await count(pool, `${from} <> $1`, [secrets.id]) }));
+    const present = await count(send, `${from} = $1`, [secrets.id]);
+    counts.push(countOf(name, { present, earlier: await count(send, `${from} <> $1`, [secrets.id]) }));
   }
+  counts.push(countOf('earlier webhook secrets', await countReplaced(send, secrets)));
   for (const { name, count: text } of PASSING)
-    counts.push(countOf(name, { earlier: await count(pool, text, [secrets.id]) }));
-  counts.push(countOf('rows of voters', await countTagged(pool, secrets)));
+    counts.push(countOf(name, { earlier: await count(send, text, [secrets.id]) }));
+  counts.push(countOf('rows of voters', await countTagged(send, secrets)));
   for (const table of TAGGED) counts.push(countOf(table.name, await countTaggedRows(table, db, secrets)));
   // Voter keys are stored as hashes, which do not show under which secret key they were made: all count as earlier.
   const earlier = await count(
-    pool,
+    send,
     `SELECT count(*) FROM voter_keys k JOIN voting_events e ON e.id = k.voting_event_id
      WHERE event_status(${lifeOf('e')}, now_ms()) <> 'closed'`,
     [],
@@ -123,7 +127,7 @@ export async function countSealed(db: Database, secrets: Secrets): Promise<reado
 const keyShape = z.array(z.string());
 
 async function resealColumn(
-  pool: pg.Pool,
+  send: SendLong,
   secrets: Secrets,
   [, table, column, key, placeOf]: KeptColumn,
   onProgress: (resealed: number) => void,
@@ -132,7 +136,7 @@ async function resealColumn(
   let after: readonly string[] = key.map(() => '');
   let unreadable = 0;
   for (;;) {
-    const { rows } = await pool.query<{ key: unknown; value: string }>(
+    const { rows } = await send<{ key: unknown; value: string }>(
       `SELECT to_json(ARRAY[${names}]) AS key, ${column} AS value FROM ${table}
        WHERE (${names}) > (${key.map((_, place) => `$${place + 2}`).join(', ')})
          AND ${column} IS NOT NULL AND split_part(${column}, '.', 1) <> $1
@@ -149,7 +153,7 @@ async function resealColumn(
         continue;
       }
       // Updates the row only if the service has not replaced the value since the read.
-      const { rowCount } = await pool.query(
+      const { rowCount } = await send(
         `UPDATE ${table} SET ${column} = $1 WHERE ${column} = $2 AND ${key.map((name, at) => `${name} = $${at + 3}`).join(' AND ')}`,
         [secrets.seal(plain, place), row.value, ...found],
       );
@@ -159,35 +163,49 @@ async function resealColumn(
   }
 }
 
-/** Re-encrypts replaced webhook secrets, which still sign for a day after their rotation. */
-async function resealEarlierWebhookSecrets(pool: pg.Pool, secrets: Secrets): Promise<void> {
+/** Replaced webhook secrets, which still sign for a day after their rotation. */
+async function countReplaced(send: SendLong, secrets: Secrets): Promise<{ present: number; earlier: number }> {
+  const text = `SELECT count(*) FROM webhook_endpoints, jsonb_array_elements(earlier_secrets) AS one
+    WHERE (one->>'until')::bigint > now_ms() AND split_part(one->>'secret', '.', 1)`;
+  return {
+    present: await count(send, `${text} = $1`, [secrets.id]),
+    earlier: await count(send, `${text} <> $1`, [secrets.id]),
+  };
+}
+
+/** Re-encrypts replaced webhook secrets; begins again if an endpoint's list has changed meanwhile. */
+async function resealReplaced(send: SendLong, secrets: Secrets): Promise<void> {
   const shape = z.array(z.looseObject({ secret: z.string(), until: z.number() }));
-  const { rows } = await pool.query<{ id: string; list: unknown }>(
+  const { rows } = await send<{ id: string; list: unknown }>(
     "SELECT id, earlier_secrets AS list FROM webhook_endpoints WHERE earlier_secrets <> '[]'",
   );
+  let isChanged = false;
   for (const { id, list } of rows) {
     const place = endpointSecretPlace(id);
     const again = shape.parse(list).map((one) => {
       const plain = secrets.openForeign(one.secret, place);
       return plain === undefined ? one : { ...one, secret: secrets.seal(plain, place) };
     });
-    await pool.query('UPDATE webhook_endpoints SET earlier_secrets = $2 WHERE id = $1 AND earlier_secrets = $3', [
-      ...[id, JSON.stringify(again), JSON.stringify(list)],
-    ]);
+    const { rowCount } = await send(
+      'UPDATE webhook_endpoints SET earlier_secrets = $2 WHERE id = $1 AND earlier_secrets = $3',
+      [id, JSON.stringify(again), JSON.stringify(list)],
+    );
+    isChanged ||= rowCount === 0;
   }
+  if (isChanged) await resealReplaced(send, secrets);
 }
 
 /** Re-encrypts all long-lived values, while the service runs; can be run again. @returns how many values no listed key decrypts */
-export async function resealSecrets(
+export const resealSecrets = (
   db: Database,
   secrets: Secrets,
   onProgress: (resealed: number) => void,
-): Promise<number> {
-  const pool = db.$client;
-  let unreadable = 0;
-  for (const table of TAGGED) unreadable += await retagRows(table, db, secrets, onProgress);
-  for (const column of KEPT) unreadable += await resealColumn(pool, secrets, column, onProgress);
-  unreadable += await retagVoters(pool, secrets, onProgress);
-  await resealEarlierWebhookSecrets(pool, secrets);
-  return unreadable;
-}
+): Promise<number> =>
+  withLongStatements(db, async (send) => {
+    let unreadable = 0;
+    for (const table of TAGGED) unreadable += await retagRows(table, db, secrets, onProgress);
+    for (const column of KEPT) unreadable += await resealColumn(send, secrets, column, onProgress);
+    unreadable += await retagVoters(send, secrets, onProgress);
+    await resealReplaced(send, secrets);
+    return unreadable;
+  });

@@ -188,14 +188,22 @@ export const isTrue = async (executor: Executor, statement: SQL): Promise<boolea
 export const atOneMoment = <T>(db: Database, read: (tx: Transaction) => Promise<T>): Promise<T> =>
   inTransaction(db, read, { isolationLevel: 'repeatable read', accessMode: 'read only' });
 
-/** Runs work that changes session settings on a connection of the pool, and closes it afterwards. For statements such as VACUUM. */
-export async function onOwnConnection<T>(
-  { $client }: Database,
-  work: (client: pg.PoolClient) => Promise<T>,
-): Promise<T> {
+/** Sends a statement without the time limits of requests. */
+export type SendLong = <Row extends pg.QueryResultRow>(
+  text: string,
+  values?: unknown[],
+) => Promise<pg.QueryResult<Row>>;
+
+/** Time limit of a statement that reads or vacuums a whole table: minutes for the largest. */
+const LONG_MS = 3_600_000;
+
+/** Runs `work` on a connection of its own, with what sends statements that read whole tables. The connection is closed afterwards. */
+export async function withLongStatements<T>({ $client }: Database, work: (send: SendLong) => Promise<T>): Promise<T> {
   const client = await $client.connect();
   try {
-    return await work(client);
+    await client.query('SET statement_timeout = 0');
+    // `query_timeout` is an option of the driver that its types lack.
+    return await work((text, values = []) => client.query(Object.assign({ text, values }, { query_timeout: LONG_MS })));
   } finally {
     client.release(true);
   }

@@ -1,8 +1,6 @@
 import type { Log } from '#src/platform/log.ts';
-import { type Database, onOwnConnection } from './client.ts';
+import { type Database, withLongStatements } from './client.ts';
 
-/** Time limit of a vacuum, which reads the table once: minutes for the largest tables. */
-const MOST_MS = 3_600_000;
 /** The first PostgreSQL version with the MAINTAIN privilege, which lets a role other than the owner vacuum a table. */
 const MAINTAIN_SINCE = 170_000;
 
@@ -24,12 +22,7 @@ export async function vacuumTables(db: Database, log: Log, tables: readonly stri
       'the role of the service may not vacuum some of its tables: dead rows go when the server’s own vacuum comes by (deploy/roles.sql gives the right)',
     );
   }
-  await onOwnConnection(db, async (client) => {
-    await client.query('SET statement_timeout = 0');
-    for (const { name } of rows) {
-      // `query_timeout` is an option of the driver that its types lack.
-      const statement = { text: `VACUUM (SKIP_LOCKED) public.${name}`, query_timeout: MOST_MS };
-      await client.query(statement);
-    }
+  await withLongStatements(db, async (send) => {
+    for (const { name } of rows) await send(`VACUUM (SKIP_LOCKED) public.${name}`);
   });
 }

@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import type { SendLong } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import {
   isApprovedInRehearsal,
@@ -18,24 +18,24 @@ const TAGGED = `FROM voters v
   WHERE v.deleted_at IS NULL AND v.erased_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
 
 /** Counts voters tagged under the present secret key, and under an earlier key. */
-export async function countTagged(pool: pg.Pool, secrets: Secrets): Promise<{ present: number; earlier: number }> {
+export async function countTagged(send: SendLong, secrets: Secrets): Promise<{ present: number; earlier: number }> {
   const count = async (compared: string): Promise<number> => {
     const text = `SELECT count(*) ${TAGGED} ${compared} decode($1, 'hex')`;
-    return Number((await pool.query<{ count: string }>(text, [secrets.id])).rows[0]?.count ?? 0);
+    return Number((await send<{ count: string }>(text, [secrets.id])).rows[0]?.count ?? 0);
   };
   return { present: await count('='), earlier: await count('<>') };
 }
 
 /** Replaces voters' tags of an earlier secret key by tags of the present key. @returns how many have no valid tag of any listed key */
 export async function retagVoters(
-  pool: pg.Pool,
+  send: SendLong,
   secrets: Secrets,
   onProgress: (resealed: number) => void,
 ): Promise<number> {
   let after: readonly string[] = ['', ''];
   let foreign = 0;
   for (;;) {
-    const { rows } = await pool.query<{ event: string; tagged: TaggedArray }>(
+    const { rows } = await send<{ event: string; tagged: TaggedArray }>(
       `SELECT v.voting_event_id AS event, ${TAGGED_VOTER} AS tagged ${TAGGED} <> decode($1, 'hex')
          AND (v.voting_event_id, v.id) > ($2, $3) ORDER BY v.voting_event_id, v.id LIMIT ${PAGE}`,
       [secrets.id, ...after],
@@ -48,7 +48,7 @@ export async function retagVoters(
         continue;
       }
       // Skips a row whose tag was replaced meanwhile.
-      const { rowCount } = await pool.query(
+      const { rowCount } = await send(
         'UPDATE voters SET tag = $1 WHERE voting_event_id = $2 AND id = $3 AND tag = $4',
         [tagOfVoter(secrets, row, isApprovedInRehearsal(secrets, row)), event, row.id, row.tag],
       );

@@ -7,6 +7,7 @@ import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { findHead } from '#src/ballot-log/repository.ts';
 import { adoptLogKey, storeIdentity } from '#src/ballot-log/service-identity.ts';
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
+import { countSealed, resealSecrets } from '#src/commands/reseal-secrets.ts';
 import { withConnection } from '#src/database/check-server.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
@@ -28,6 +29,7 @@ import {
   votesFor,
 } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { createKeyedElection, keyFiles } from '#test/harness/keyed-elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { readSources } from '#test/harness/read-sources.ts';
@@ -226,7 +228,7 @@ describe('what was sealed under the old key', () => {
         return rows.filter(({ resealable, underEarlierKeys }) => resealable && underEarlierKeys > 0);
       };
       expect((await status()).map(({ what }) => what)).toEqual([
-        ...['webhook secrets', 'seeds of lots', 'rows of events', 'API keys'],
+        ...['webhook secrets', 'seeds of lots', 'earlier webhook secrets', 'rows of events', 'API keys'],
       ]);
       const resealed = await runCommand(both, ['secrets', 'reseal', '--json']);
       expect([resealed.code, JSON.parse(resealed.stdout)]).toEqual([0, { resealed: 6, unreadable: 0 }]);
@@ -445,5 +447,46 @@ describe('a log key that is adopted', () => {
       const results = await adopted.call('GET', `/voting-events/${id}/results`, undefined, { key: read });
       expect(demand(results, 200)).toMatchObject({ final: true, disputed: false });
     }
+  });
+});
+
+describe('a command that seals again', async () => {
+  const first = await useService({ secretKey: OLD });
+  const owner = await first.account();
+  const both = await use(first.under(`${NEW},${OLD}`));
+
+  test('leaves no secret of a webhook behind that was replaced meanwhile', async () => {
+    const hook = { url: 'https://club.example/hook', eventTypes: ['voter.created'] };
+    const { id } = demand(await post(first, '/webhook-endpoints', hook, owner.write), 201);
+    const rotate = async (on: TestService) =>
+      demand(await post(on, `/webhook-endpoints/${id}/rotate-secret`, undefined, owner.write), 200);
+    await rotate(first);
+    const replaced = async () => {
+      const counts = await countSealed(both.deps.db, both.deps.secrets);
+      return counts.find(({ what }) => what === 'earlier webhook secrets')?.underEarlierKeys;
+    };
+    expect(await replaced()).toBe(1);
+    let isRotated = false;
+    const restore = interceptStatements((text, send) => {
+      if (isRotated || !text.startsWith('UPDATE webhook_endpoints SET earlier_secrets')) return send();
+      isRotated = true;
+      return rotate(both).then(send);
+    });
+    await resealSecrets(both.deps.db, both.deps.secrets, () => undefined);
+    restore();
+    expect([isRotated, await replaced()]).toEqual([true, 0]);
+  });
+
+  test('has no time limit of requests, which statements over whole tables exceed', async () => {
+    const [free, limited] = [new Set<object>(), [] as string[]];
+    const restore = interceptStatements((text, send, client) => {
+      if (text === 'SET statement_timeout = 0') free.add(client);
+      else if (/^\s*SELECT count\(\*\)|split_part|FROM voters v/.test(text) && !free.has(client)) limited.push(text);
+      return send();
+    });
+    const counts = await countSealed(both.deps.db, both.deps.secrets);
+    await resealSecrets(both.deps.db, both.deps.secrets, () => undefined);
+    restore();
+    expect([counts.length > 10, limited]).toEqual([true, []]);
   });
 });

@@ -78,7 +78,7 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'commands/cell-status.ts FIGURES': OPERATOR,
   'commands/recovery-server.ts describeRecovered': OPERATOR,
   'commands/reseal-secrets.ts PASSING': OPERATOR,
-  'commands/reseal-secrets.ts countSealed': OPERATOR,
+  'commands/reseal-secrets.ts countEach': OPERATOR,
   'letters/letter-run.ts dropOldLetters': BY_THE_CLOCK,
   'payments/attempt-repository.ts listDueAttempts': BY_THE_CLOCK,
   'payments/business-repository.ts isBusinessLinked': DIRECTORY,
