@@ -52,7 +52,7 @@ function urlOfCell({ databaseCells }: Config, main: string): string {
 
 /** An ID, or what stands behind `--event`. */
 function namedThings(): string[] {
-  const words = process.argv.slice(2);
+  const words = process.argv.slice(2).flatMap((word) => /^(--[a-z-]+)=(.*)$/s.exec(word)?.slice(1) ?? [word]);
   return words.filter((word, at) => /^(?:acc|evt|key|biz|pay)_[0-9a-z]+$/.test(word) || words[at - 1] === '--event');
 }
 

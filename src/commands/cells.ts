@@ -89,7 +89,9 @@ async function drain(deps: Deps, from: Deps, chosen: Deps | undefined): Promise<
   const { finishMoves, MoveRefused } = await import('#src/cells/finish-move.ts');
   const { moveAccount } = await import('#src/cells/move-account.ts');
   const { showProgress } = await import('./progress.ts');
-  const others = [...deps.cells.values()].filter((cell) => cell !== from && (chosen === undefined || cell === chosen));
+  const others = [...deps.cells.values()].filter(
+    (cell) => cell !== from && (chosen === undefined ? cell.standing.isServed : cell === chosen),
+  );
   const held = new Map<Deps, number>();
   for (const cell of others) held.set(cell, (await listAccounts(cell.db)).length);
   await finishMoves(from);
