@@ -59,31 +59,31 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2014,
   database: 2344,
   'embedded-postgres': 849,
-  http: 4302,
+  http: 4312,
   server: 1017,
   reference: 2766,
   jobs: 619,
   mail: 618,
   accounts: 1017,
-  webhooks: 2662,
-  'voting-events': 5428,
-  'ballot-definition': 3954,
-  voters: 5714,
-  payments: 4130,
+  webhooks: 2648,
+  'voting-events': 5423,
+  'ballot-definition': 3944,
+  voters: 5705,
+  payments: 4118,
   credits: 710,
   ballots: 3160,
   'ballot-log': 4731,
   'service-log': 699,
   tally: 2554,
   results: 6349,
-  letters: 1035,
+  letters: 1030,
   console: 1142,
   demo: 435,
   cells: 1257,
   commands: 4395,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_607;
+const LINES_OF_ALL = 68_562;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
