@@ -67,23 +67,23 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 1017,
   webhooks: 2648,
   'voting-events': 5423,
-  'ballot-definition': 3944,
+  'ballot-definition': 3936,
   voters: 5705,
   payments: 4118,
   credits: 710,
   ballots: 3160,
-  'ballot-log': 4731,
-  'service-log': 699,
+  'ballot-log': 4718,
+  'service-log': 697,
   tally: 2554,
   results: 6349,
-  letters: 1030,
+  letters: 1009,
   console: 1142,
   demo: 435,
   cells: 1257,
   commands: 4395,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_562;
+const LINES_OF_ALL = 68_518;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
