@@ -66,10 +66,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 1017,
   webhooks: 2648,
-  'voting-events': 5423,
+  'voting-events': 5421,
   'ballot-definition': 3936,
   voters: 5705,
-  payments: 4118,
+  payments: 4110,
   credits: 710,
   ballots: 3160,
   'ballot-log': 4718,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4395,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_518;
+const LINES_OF_ALL = 68_508;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
