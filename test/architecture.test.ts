@@ -64,7 +64,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   reference: 2766,
   jobs: 619,
   mail: 618,
-  accounts: 1017,
+  accounts: 1010,
   webhooks: 2648,
   'voting-events': 5421,
   'ballot-definition': 3936,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4395,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_508;
+const LINES_OF_ALL = 68_501;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
