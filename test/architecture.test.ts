@@ -57,33 +57,33 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2070,
   'payment-providers': 2014,
-  database: 2344,
+  database: 2345,
   'embedded-postgres': 849,
-  http: 4302,
+  http: 4312,
   server: 1017,
   reference: 2766,
-  jobs: 619,
+  jobs: 631,
   mail: 618,
-  accounts: 1017,
-  webhooks: 2662,
-  'voting-events': 5428,
-  'ballot-definition': 3951,
-  voters: 5714,
-  payments: 4130,
+  accounts: 1010,
+  webhooks: 2648,
+  'voting-events': 5421,
+  'ballot-definition': 3933,
+  voters: 5737,
+  payments: 4110,
   credits: 709,
   ballots: 3160,
-  'ballot-log': 4729,
-  'service-log': 699,
+  'ballot-log': 4716,
+  'service-log': 697,
   tally: 2554,
-  results: 6349,
-  letters: 1035,
+  results: 6362,
+  letters: 1009,
   console: 1142,
   demo: 435,
   cells: 1252,
-  commands: 4452,
+  commands: 4472,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_653;
+const LINES_OF_ALL = 68_625;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

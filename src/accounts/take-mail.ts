@@ -114,15 +114,7 @@ interface MailedEvent {
 
 type TakeDeps = Pick<Deps, 'db' | 'secrets'>;
 
-/** Whether limits allow a job to send a mail about an event. A job is counted once; attempts after that are allowed. */
-export const takeMailOnce = async (
-  deps: TakeDeps,
-  run: Pick<JobRun, 'id' | 'attempt'>,
-  event: MailedEvent,
-  to: string,
-): Promise<boolean> => (await findMailLimit(deps, run, event, to)) === undefined;
-
-/** As `takeMailOnce`, for a mail that must not be lost. @throws PutOff until the limit allows it */
+/** As `findMailLimit`, for a mail that must not be lost. @throws PutOff until the limit allows it */
 export async function takeMailOrWait(
   deps: TakeDeps,
   run: Pick<JobRun, 'id' | 'attempt'>,
@@ -133,6 +125,7 @@ export async function takeMailOrWait(
   if (limit !== undefined) throw new PutOff(limit.until + SECOND_MS);
 }
 
+/** The limit that keeps a job from sending a mail about an event, if any. A job is counted once; attempts after that are allowed. */
 export async function findMailLimit(
   { db, secrets }: TakeDeps,
   run: Pick<JobRun, 'id' | 'attempt'>,

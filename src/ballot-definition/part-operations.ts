@@ -63,10 +63,7 @@ export function partRouter<Row extends { readonly id: string }, Query extends z.
       answers: answersList(view, `Every ${word} of the event.`),
     }),
     event,
-    (c) =>
-      costly(c, c.get('caller').accountId, async () =>
-        list(await kind.list(deps.reads, c.get('target').event.id, c.get('query'))),
-      ),
+    (c) => costly(c, async () => list(await kind.list(deps.reads, c.get('target').event.id, c.get('query')))),
   );
   router.on(
     ...operation(`create${name}`, 'POST /', {

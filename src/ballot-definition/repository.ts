@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNotNull, isNull, sql, type Table } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNotNull, isNull, type SQL, sql, type Table } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Pool } from 'pg';
 import type { z } from 'zod';
@@ -26,8 +26,9 @@ type NewCandidate = typeof candidates.$inferInsert;
 /** A table whose rows belong to an event: all four tables share the same operations. */
 type EventTable = PgTable & { readonly votingEventId: PgColumn; readonly id: PgColumn; readonly deletedAt?: PgColumn };
 
-/** Matches rows whose deletion is not queued; undefined for sponsors, which are deleted at once. */
-const aliveIn = ({ deletedAt }: EventTable) => (deletedAt === undefined ? undefined : isNull(deletedAt));
+/** The rows of an event whose deletion is not queued, and that meet these conditions; the deletion of a sponsor is never queued. */
+const inEvent = ({ votingEventId, deletedAt }: EventTable, eventId: string, ...conditions: (SQL | undefined)[]) =>
+  and(eq(votingEventId, eventId), deletedAt === undefined ? undefined : isNull(deletedAt), ...conditions);
 
 /** Operations on one row by its ID. Drizzle loses the types of a generic table; the signature of each function restores them. */
 function rowsOf<Table extends EventTable>(table: Table) {
@@ -41,8 +42,12 @@ function rowsOf<Table extends EventTable>(table: Table) {
   return {
     /** Undefined if there is no such row, or its deletion is queued. */
     find(executor: Executor, eventId: string, id: string): Promise<Row | undefined> {
-      const alive = and(named(eventId, id), aliveIn(table));
-      return firstOf(executor.select().from(plain).where(alive));
+      return firstOf(
+        executor
+          .select()
+          .from(plain)
+          .where(inEvent(table, eventId, eq(table.id, id))),
+      );
     },
     /** @throws a unique violation if a group's name is taken (`groups_name`) */
     insert: async (tx: Transaction, row: Table['$inferInsert']): Promise<Row> =>
@@ -80,9 +85,9 @@ export async function listPositions(
     .select()
     .from(positions)
     .where(
-      and(
-        eq(positions.votingEventId, eventId),
-        isNull(positions.deletedAt),
+      inEvent(
+        positions,
+        eventId,
         holdsText(filter.search, positions.title),
         filter.votingMethod === undefined ? undefined : eq(positions.votingMethod, filter.votingMethod),
         filter.groupId === undefined ? undefined : eq(positions.groupId, filter.groupId),
@@ -119,9 +124,9 @@ async function listCandidatesAfter(
     .select()
     .from(candidates)
     .where(
-      and(
-        eq(candidates.votingEventId, eventId),
-        isNull(candidates.deletedAt),
+      inEvent(
+        candidates,
+        eventId,
         last === undefined
           ? undefined
           : sql`(${candidates.sortOrder}, ${candidates.id}) > (${last.sortOrder}, ${last.id})`,
@@ -204,7 +209,7 @@ export async function listCandidatesByIds(
   return executor
     .select()
     .from(candidates)
-    .where(and(eq(candidates.votingEventId, eventId), inArray(candidates.id, [...ids]), isNull(candidates.deletedAt)))
+    .where(inEvent(candidates, eventId, inArray(candidates.id, [...ids])))
     .orderBy(asc(candidates.id));
 }
 
@@ -228,14 +233,7 @@ export async function takeStrayRoles(tx: Transaction, eventId: string, nowMs: nu
   return tx
     .update(candidates)
     .set({ referendumRole: null, updatedAt: nowMs })
-    .where(
-      and(
-        eq(candidates.votingEventId, eventId),
-        isNull(candidates.deletedAt),
-        isNotNull(candidates.referendumRole),
-        sql`NOT EXISTS (${referendum})`,
-      ),
-    )
+    .where(inEvent(candidates, eventId, isNotNull(candidates.referendumRole), sql`NOT EXISTS (${referendum})`))
     .returning();
 }
 
@@ -254,13 +252,7 @@ export async function withdrawPosition(
       deletedAt: sql`CASE WHEN ${positionIds} = ARRAY[${positionId}] THEN ${nowMs}::bigint END`,
       updatedAt: nowMs,
     })
-    .where(
-      and(
-        eq(candidates.votingEventId, eventId),
-        isNull(candidates.deletedAt),
-        sql`${positionId} = ANY (${positionIds})`,
-      ),
-    )
+    .where(inEvent(candidates, eventId, sql`${positionId} = ANY (${positionIds})`))
     .returning();
 }
 
@@ -268,7 +260,7 @@ export async function listGroups(executor: Executor, eventId: string, search?: s
   return executor
     .select()
     .from(groups)
-    .where(and(eq(groups.votingEventId, eventId), isNull(groups.deletedAt), holdsText(search, groups.name)))
+    .where(inEvent(groups, eventId, holdsText(search, groups.name)))
     .orderBy(asc(groups.id));
 }
 
@@ -281,7 +273,7 @@ export async function leaveGroup(
   return tx
     .update(candidates)
     .set({ groupId: null, updatedAt: nowMs })
-    .where(and(eq(candidates.votingEventId, eventId), eq(candidates.groupId, groupId), isNull(candidates.deletedAt)))
+    .where(inEvent(candidates, eventId, eq(candidates.groupId, groupId)))
     .returning();
 }
 
@@ -289,7 +281,7 @@ export async function listSponsors(executor: Executor, eventId: string, search?:
   return executor
     .select()
     .from(sponsors)
-    .where(and(eq(sponsors.votingEventId, eventId), holdsText(search, sponsors.name)))
+    .where(inEvent(sponsors, eventId, holdsText(search, sponsors.name)))
     .orderBy(asc(sponsors.sortOrder), asc(sponsors.id));
 }
 
@@ -343,7 +335,7 @@ export function countRows(
   eventId: string,
 ): Promise<number> {
   const table = { positions, groups, sponsors }[kind];
-  return tx.$count(table, and(eq(table.votingEventId, eventId), aliveIn(table)));
+  return tx.$count(table, inEvent(table, eventId));
 }
 
 type CandidateCounts = Record<'all' | 'organizers' | 'registrations' | 'standing', number>;

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/changes.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { gone } from '#src/http/answer.ts';
+import { goneAfter } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
 import { answersNothing } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
@@ -86,11 +86,7 @@ export function sponsorRouter(deps: Deps): Hono<Env> {
       answers: answersNothing('The sponsor is gone.'),
     }),
     loadRow(deps, findSponsor),
-    (c) =>
-      change(c, async (tx) => {
-        await removeSponsor(tx, deps, c.get('target'), c.get('target').row.id);
-        return gone;
-      }),
+    (c) => change(c, (tx) => goneAfter(removeSponsor(tx, deps, c.get('target'), c.get('target').row.id))),
   );
   return router;
 }

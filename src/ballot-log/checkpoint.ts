@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Config } from '#src/config.ts';
-import type { Database, Transaction } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -152,36 +152,23 @@ export async function renewNote(
   return note;
 }
 
-/** Takes checkpoints from the queue for the service's own log, an event's smaller sizes first. Skips rows that are locked. */
-export async function takeQueuedCheckpoints(tx: Transaction, limit: number) {
-  const { rows } = await tx.execute<{ eventId: string; size: number; rootHash: Buffer }>(sql`
-    WITH taken AS (
-      DELETE FROM checkpoint_queue q USING (
-        SELECT voting_event_id, size FROM checkpoint_queue ORDER BY voting_event_id, size LIMIT ${limit} FOR UPDATE SKIP LOCKED
-      ) AS next WHERE q.voting_event_id = next.voting_event_id AND q.size = next.size
-      RETURNING q.voting_event_id, q.size)
-    SELECT t.voting_event_id AS "eventId", t.size::float8 AS size, c.root_hash AS "rootHash" FROM taken t
-    JOIN log_checkpoints c ON c.voting_event_id = t.voting_event_id AND c.size = t.size ORDER BY t.voting_event_id, t.size`);
-  return rows;
-}
-
-/** As `takeQueuedCheckpoints`, but leaves them in the queue. */
-export async function readQueuedCheckpoints(db: Database, limit: number) {
-  const { rows } = await db.execute<{ eventId: string; size: number; rootHash: Buffer }>(sql`
+/** Reads the queue of checkpoints for the service's own log, an event's smaller sizes first. Skips rows that are locked. */
+export async function readQueuedCheckpoints(executor: Executor, limit: number) {
+  const { rows } = await executor.execute<{ eventId: string; size: number; rootHash: Buffer }>(sql`
     SELECT q.voting_event_id AS "eventId", q.size::float8 AS size, c.root_hash AS "rootHash" FROM checkpoint_queue q
     JOIN log_checkpoints c ON c.voting_event_id = q.voting_event_id AND c.size = q.size
-    ORDER BY q.voting_event_id, q.size LIMIT ${limit}`);
+    ORDER BY q.voting_event_id, q.size LIMIT ${limit} FOR UPDATE OF q SKIP LOCKED`);
   return rows;
 }
 
 /** Deletes checkpoints from the queue once the service's own log has their leaves. */
 export async function forgetQueuedCheckpoints(
-  db: Database,
+  executor: Executor,
   queued: readonly { readonly eventId: string; readonly size: number }[],
 ): Promise<void> {
   if (queued.length === 0) return;
   const [events, sizes] = [queued.map(({ eventId }) => eventId), queued.map(({ size }) => size)];
-  await db.execute(sql`
+  await executor.execute(sql`
     DELETE FROM checkpoint_queue q USING unnest(${sql.param(events)}::text[], ${sql.param(sizes)}::bigint[]) AS t (id, size)
     WHERE q.voting_event_id = t.id AND q.size = t.size`);
 }

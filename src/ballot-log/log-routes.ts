@@ -147,7 +147,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       query: configurationsQuery,
     }),
     event,
-    (c) => costly(c, laneOf(c), () => listParts(deps.reads, c.get('target').event.id, c.get('query').from)),
+    (c) => costly(c, () => listParts(deps.reads, c.get('target').event.id, c.get('query').from), laneOf(c)),
   );
   router.on(
     ...operation('listLogOpenings', 'GET /openings', {
@@ -161,7 +161,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       query: openingsQuery,
     }),
     openedEvent,
-    (c) => costly(c, laneOf(c), () => listOpenings(deps, c.get('target').event, c.get('query'))),
+    (c) => costly(c, () => listOpenings(deps, c.get('target').event, c.get('query')), laneOf(c)),
   );
   return router;
 }

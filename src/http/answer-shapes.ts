@@ -50,10 +50,13 @@ const queuedSchema = z.object({ id: z.string(), status: z.literal('queued') }).m
   examples: [{ id: EXAMPLE.candidate, status: 'queued' }],
 });
 
-/** 202 `{ data: { id, status: "queued" } }` */
-export const answersQueued = (description: string): AnswerShapes => ({
-  202: { description, schema: dataOf(queuedSchema) },
+/** 202 `{ data }` */
+export const answersAccepted = (schema: z.ZodType, description: string): AnswerShapes => ({
+  202: { description, schema: dataOf(schema) },
 });
+
+/** 202 `{ data: { id, status: "queued" } }` */
+export const answersQueued = (description: string): AnswerShapes => answersAccepted(queuedSchema, description);
 
 const changedSchema = z
   .object({

@@ -24,13 +24,15 @@ export interface Answer {
 export const ok = (data: unknown): Answer => ({ status: 200, body: { data } });
 export const kept = (text: CachedJson): Answer => ({ status: 200, kept: text });
 export const created = (data: unknown): Answer => ({ status: 201, body: { data } });
-export const queued = (id: string): Answer => ({ status: 202, body: { data: { id, status: 'queued' } } });
+export const accepted = (data: unknown): Answer => ({ status: 202, body: { data } });
+export const queued = (id: string): Answer => accepted({ id, status: 'queued' });
 /** 200 with a resource that may have megabytes, streamed. */
 export const inPieces = (data: unknown): Answer => ({
   status: 200,
   stream: { open: () => streamText(jsonPieces({ data })), type: 'application/json' },
 });
 export const gone: Answer = { status: 204 };
+export const goneAfter = (work: Promise<void>): Promise<Answer> => work.then(() => gone);
 export const redirect = (location: string): Answer => ({ status: 302, headers: { Location: location } });
 
 /** A page of a list; lists that are not paginated leave the cursor out. */

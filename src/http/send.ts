@@ -69,9 +69,14 @@ const MOST_REST_MS = 1_500;
 /**
  * Answers a read. It occupies one of the account's places until the answer is sent. If the client disconnects earlier, the place stays
  * occupied for a rest (`restAfter`): otherwise an attacker who disconnects at once could start more reads than a client who waits.
+ * @param account whose places; the caller's if left out
  * @throws ApiError 429 if no place becomes free within 2 s
  */
-export async function costly(c: RequestContext, account: string, read: () => Promise<Answer>): Promise<Response> {
+export async function costly(
+  c: RequestContext,
+  read: () => Promise<Answer>,
+  account = c.get('caller').accountId,
+): Promise<Response> {
   const { leases, load } = c.get('service');
   const life = c.get('life');
   const place = await life.rest(leases.costlyReads.take(account, 1, life.gone));

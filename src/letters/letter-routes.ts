@@ -4,9 +4,9 @@ import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { isKeyGood } from '#src/accounts/repository.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { type Answer, ok, redirect } from '#src/http/answer.ts';
+import { type Answer, accepted, ok, redirect } from '#src/http/answer.ts';
 import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
-import { answersFile, answersOne, answersRedirect } from '#src/http/answer-shapes.ts';
+import { answersAccepted, answersFile, answersOne, answersRedirect } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { findTarget, noOtherMethod } from '#src/http/middleware.ts';
@@ -110,20 +110,14 @@ export function letterRouter(deps: Deps): Hono<Env> {
       goesWithRehearsal: true,
       description:
         'For voters without an e-mail address. One page a voter, folded for a window envelope, in the language of the event, at most 5,000 letters a file. They are printed in the background; `GET …/letters/:id` shows how far they are. New letters end the printed keys that their voters had, and a run that is still under way; mailed keys stay. Who prints letters could vote in the place of their voters: they are counted as `lettersPrinted`, in the log too.',
-      answers: {
-        202: { description: 'The letters are being printed.', schema: z.object({ data: orderedLettersView }) },
-      },
+      answers: answersAccepted(orderedLettersView, 'The letters are being printed.'),
       refusals: ['not_an_election', 'mails_early', 'not_ready', 'mails_closed'],
       example: { audience: 'without_email' },
     }),
     event,
     takeIdempotencyKey(),
     body(printLettersBody),
-    (c) =>
-      change(c, async (tx) => ({
-        status: 202,
-        body: { data: await orderLetters(tx, deps, c.get('target'), c.get('body')) },
-      })),
+    (c) => change(c, async (tx) => accepted(await orderLetters(tx, deps, c.get('target'), c.get('body')))),
   );
   router.all('/voting-events/:idOrCode/voters/letters', noOtherMethod);
   router.on(
@@ -178,7 +172,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
     signedFile,
     (c) => {
       const file = c.get('target');
-      return costly(c, file.accountId, async (): Promise<Answer> => {
+      const read = async (): Promise<Answer> => {
         requireReadable(file.run, file.number, deps.clock.now());
         await requireGenuineRun(deps, file.run);
         const open = await handOut(deps, c, file);
@@ -188,7 +182,8 @@ export function letterRouter(deps: Deps): Hono<Env> {
           stream: { open, type: 'application/pdf', endsUnderLock: true },
           headers: { 'Content-Disposition': `attachment; filename="${name}"` },
         };
-      });
+      };
+      return costly(c, read, file.accountId);
     },
   );
   return router;

@@ -15,7 +15,6 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { REHEARSED_MS } from '#src/voting-events/rehearsal.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import type { LetterOrder } from './draw-letters.ts';
 import {
   deleteParts,
@@ -35,21 +34,6 @@ type PrintLetters = z.output<typeof payload>;
 /** A group of its own: a file takes minutes, in which no event would be closed if its places were those of other jobs. */
 export const PRINT_LETTERS = { name: 'print_letters', maxAttempts: 25, group: 'letters', payload } as const;
 
-type PrintDeps = RecordDeps &
-  Pick<
-    Deps,
-    | 'db'
-    | 'log'
-    | 'secrets'
-    | 'ballotKeys'
-    | 'definitions'
-    | 'letterThreads'
-    | 'config'
-    | 'logKey'
-    | 'checkpoints'
-    | 'logRecorder'
-  >;
-
 /** Voters per transaction: it locks the event, and casts wait for it. */
 const VOTERS_AT_A_TIME = 200;
 /** Time limit of drawing, below that of a job: 5,000 letters take 60 s of processor time, with the longest addresses and names 300 s. */
@@ -57,7 +41,7 @@ const MAX_DRAW_MS = 14 * MINUTE_MS;
 const PART_BYTES = 512 * 1024;
 
 /** Prints a run's letters, one file per job. An interrupted job prints its file again, with the same keys. */
-export const printLettersJob = (deps: PrintDeps): Job<PrintLetters> =>
+export const printLettersJob = (deps: Deps): Job<PrintLetters> =>
   defineJob({
     ...PRINT_LETTERS,
     async work(request) {
@@ -69,7 +53,7 @@ export const printLettersJob = (deps: PrintDeps): Job<PrintLetters> =>
   });
 
 /** Locks the event and the run. @returns both, or why the run prints no further letter; one of the real vote rests while the event is rehearsed */
-async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: PrintLetters) {
+async function lockStep(tx: Transaction, deps: Deps, { eventId, runId }: PrintLetters) {
   const event = await lockEvent(tx, eventId);
   const run = await lockLetters(tx, eventId, runId);
   if (event === undefined || run === undefined) return 'over';
@@ -93,7 +77,7 @@ async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: Pr
 }
 
 /** @returns whether another job must go on, at once or later */
-async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolean | 'rests'> {
+async function printNext(deps: Deps, request: PrintLetters): Promise<boolean | 'rests'> {
   const found = await inTransaction(deps.db, (tx) => lockStep(tx, deps, request));
   if (typeof found === 'string') {
     if (found === 'forged') await reportForged(deps, request.eventId);
@@ -145,12 +129,7 @@ async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolea
 const fileOf = ({ done }: LetterRun): number => Math.floor(done / LETTERS_A_FILE) + 1;
 
 /** Draws the file in a thread. The input is the only place with the keys in clear, and is passed in memory only. */
-async function draw(
-  deps: PrintDeps,
-  event: VotingEvent,
-  run: LetterRun,
-  keys: readonly PrintedKey[],
-): Promise<Uint8Array> {
+async function draw(deps: Deps, event: VotingEvent, run: LetterRun, keys: readonly PrintedKey[]): Promise<Uint8Array> {
   const nowMs = await readNow(deps.db);
   const input: LetterOrder = {
     paper: run.paper,
@@ -180,7 +159,7 @@ function sealParts(own: Secrets, run: LetterRun, bytes: Uint8Array): string[] {
 }
 
 /** Ends the run: counts its letters, also in the log, before any can be read. @returns whether it was ended before, and has keys to take back */
-async function finish(deps: PrintDeps, request: PrintLetters): Promise<boolean> {
+async function finish(deps: Deps, request: PrintLetters): Promise<boolean> {
   return inTransaction(deps.db, async (tx) => {
     await deps.logRecorder.hold(tx, request.eventId);
     const step = await lockStep(tx, deps, request);

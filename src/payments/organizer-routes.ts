@@ -1,10 +1,10 @@
 import { Hono } from 'hono';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Database, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { csv, gone, list, ok } from '#src/http/answer.ts';
+import { accepted, csv, goneAfter, list, ok } from '#src/http/answer.ts';
 import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
-import { answersList, answersNothing, answersOne, answersText } from '#src/http/answer-shapes.ts';
+import { answersAccepted, answersList, answersNothing, answersOne, answersText } from '#src/http/answer-shapes.ts';
 import { body, noBody } from '#src/http/body.ts';
 import type { Caller, Role } from '#src/http/caller.ts';
 import { answersNewest, listNewest } from '#src/http/cursor.ts';
@@ -134,11 +134,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
       refusals: ['paid_pricing_set'],
     }),
     event,
-    (c) =>
-      change(c, async (tx) => {
-        await unlinkBusiness(tx, deps, c.get('target'));
-        return gone;
-      }),
+    (c) => change(c, (tx) => goneAfter(unlinkBusiness(tx, deps, c.get('target')))),
   );
   addLists(router, deps, event, OF_EVENT, (target) => ({ votingEventId: target.event.id }));
   router.on(
@@ -200,10 +196,7 @@ function addLists<Target>(
       query: listPaymentsQuery,
     }),
     guard,
-    (c) =>
-      costly(c, c.get('caller').accountId, () =>
-        listNewestPayments(reads, scopeOf(c.get('target'), c.get('caller')), c.get('query')),
-      ),
+    (c) => costly(c, () => listNewestPayments(reads, scopeOf(c.get('target'), c.get('caller')), c.get('query'))),
   );
   router.on(
     ...operation(`get${name}PaymentsCsv`, `GET ${path}/csv`, {
@@ -212,10 +205,7 @@ function addLists<Target>(
       answers: answersText('text/csv', 'The payments, oldest first.'),
     }),
     guard,
-    (c) =>
-      costly(c, c.get('caller').accountId, async () =>
-        csv(() => writePaymentsCsv(reads, scopeOf(c.get('target'), c.get('caller')))),
-      ),
+    (c) => costly(c, async () => csv(() => writePaymentsCsv(reads, scopeOf(c.get('target'), c.get('caller'))))),
   );
 }
 
@@ -239,9 +229,7 @@ function addChanges<Target extends { readonly row: AttemptRef }>(
       ...{ scope: 'write', role },
       description:
         'The whole of it. What is not given yet, or not used, is gone at once; a ballot that counts is voided, and a candidate taken back, when the payer has the money. Asked again, there is one refund.',
-      answers: {
-        202: { description: 'The payment; the provider is asked.', schema: z.object({ data: organizerAttemptView }) },
-      },
+      answers: answersAccepted(organizerAttemptView, 'The payment; the provider is asked.'),
       refusals: ['nothing_to_refund'],
     }),
     guard,
@@ -250,7 +238,7 @@ function addChanges<Target extends { readonly row: AttemptRef }>(
     (c) =>
       change(c, async (tx) => {
         const attempt = await refundPaymentByHand(tx, payments, c.get('target').row, by(c));
-        return { status: 202, body: { data: await viewChanged(tx, payments, attempt) } };
+        return accepted(await viewChanged(tx, payments, attempt));
       }),
   );
   router.on(

@@ -168,22 +168,26 @@ async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent, attempt: st
   );
 }
 
-/** Finds the attempt by any ID in a message: a message about a refund may contain only the ID of the payment. */
-async function attemptOf(deps: PaymentDeps, event: ProviderEvent): Promise<PaymentAttempt | undefined> {
-  const { attemptId, providerPaymentId, paymentBusinessId } = event;
+type Names = Pick<ProviderEvent, 'paymentBusinessId' | 'attemptId' | 'providerPaymentId' | 'reference'>;
+
+/** Finds the attempt by any ID that a provider names: a message about a refund may contain only the ID of the payment. */
+export async function attemptOf(deps: PaymentDeps, named: Names): Promise<PaymentAttempt | undefined> {
+  const { attemptId, providerPaymentId, paymentBusinessId } = named;
   const byId = async (id: string | null) => (id === null ? undefined : findAttemptById(deps.db, id));
   const byPayment = async () =>
     providerPaymentId === null ? undefined : findAttemptOfPayments(deps.db, paymentBusinessId, [providerPaymentId]);
-  const found = (await byId(attemptId)) ?? (await byPayment()) ?? (await byId(await attemptOfReference(deps, event)));
-  // A message of one business must not affect a payment of another business.
+  const found = (await byId(attemptId)) ?? (await byPayment()) ?? (await byId(await attemptOfReference(deps, named)));
+  // What one business names must not affect a payment of another business.
   return found?.paymentBusinessId === paymentBusinessId ? found : undefined;
 }
 
-async function attemptOfReference(deps: PaymentDeps, event: ProviderEvent): Promise<string | null> {
-  if (event.reference === null) return null;
-  const business = await findBusinessEver(deps.db, event.paymentBusinessId);
-  if (business === undefined) return null;
-  return deps.payments.of(business).attemptOfReference(event.reference);
+async function attemptOfReference(
+  deps: PaymentDeps,
+  { paymentBusinessId, reference }: Pick<Names, 'paymentBusinessId' | 'reference'>,
+): Promise<string | null> {
+  if (reference === null) return null;
+  const business = await findBusinessEver(deps.db, paymentBusinessId);
+  return business === undefined ? null : deps.payments.of(business).attemptOfReference(reference);
 }
 
 /** Deletes processed messages after 30 days. */

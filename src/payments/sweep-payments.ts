@@ -11,7 +11,7 @@ import { askBusiness, mailBusinessOwner } from './check-business.ts';
 import { checkRefunds } from './check-refunds.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { applyEvent, listUnmatchedEvents } from './receive-provider-event.ts';
+import { applyEvent, attemptOf, listUnmatchedEvents } from './receive-provider-event.ts';
 import { listRefunds } from './refund-payment.ts';
 
 /** Payers may dispute a payment for about this long, and a refund may fail weeks after the provider reported its success. */
@@ -99,7 +99,7 @@ async function sweepReversals(deps: PaymentDeps, business: PaymentBusiness, sinc
   const found = new Map<string, ListedReversal[]>();
   await askBusiness(deps, business, async (provider, credentials) => {
     for await (const reversal of readable(deps, business, provider.listReversals(credentials, sinceMs))) {
-      const attempt = await attemptOf(deps, business, reversal);
+      const attempt = await attemptOf(deps, { ...reversal, paymentBusinessId: business.id, attemptId: null });
       if (attempt === undefined) continue;
       found.getOrInsert(attempt.id, []).push(reversal);
     }
@@ -116,18 +116,6 @@ async function makeUp(deps: PaymentDeps, id: string, listed: readonly ListedReve
   deps.log.warn({ attempt: attempt.id }, 'a message about a refund or a dispute was lost, and is made up for');
   await askProvider(deps, attempt, { always: true });
   await checkRefunds(deps, attempt);
-}
-
-async function attemptOf(
-  deps: PaymentDeps,
-  business: PaymentBusiness,
-  { providerPaymentId, reference }: Pick<ListedReversal, 'providerPaymentId' | 'reference'>,
-): Promise<PaymentAttempt | undefined> {
-  const named = reference === null ? null : deps.payments.of(business).attemptOfReference(reference);
-  const found =
-    (named === null ? undefined : await findAttemptById(deps.db, named)) ??
-    (providerPaymentId === null ? undefined : await findAttemptOfPayments(deps.db, business.id, [providerPaymentId]));
-  return found?.paymentBusinessId === business.id ? found : undefined;
 }
 
 /** Sums the listed reversals of one payment: finished reversals, and all that have not failed. */

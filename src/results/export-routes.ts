@@ -154,7 +154,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
       // The work counts for the account that the address is signed for: one reader's address may be that of many.
       const read = () => asker.run({ account: download.accountId }, file);
       // Reports have a queue of their own, in which the accounts take turns.
-      return download.kind === 'pdf' ? answer(c, await life.rest(read())) : costly(c, download.accountId, read);
+      return download.kind === 'pdf' ? answer(c, await life.rest(read())) : costly(c, read, download.accountId);
     },
   );
   return router;

@@ -118,7 +118,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
     }),
     exportedEvent,
     (c) =>
-      costly(c, c.get('caller').accountId, async () => {
+      costly(c, async () => {
         const { limit, cursor, ...filter } = c.get('query');
         const { positionId = null, candidateId = null, search = null } = filter;
         const definition = await definitionOf(c.get('target').event);
@@ -136,7 +136,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
     }),
     observedEvent,
     (c) =>
-      costly(c, c.get('caller').accountId, async () =>
+      costly(c, async () =>
         ok(
           await readStats(
             deps,

@@ -8,7 +8,6 @@ import {
   readQueuedCheckpoints,
   signHead,
   type TreeHead,
-  takeQueuedCheckpoints,
 } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import { type CompactRange, equalHashes } from '#src/ballot-log/merkle-tree.ts';
@@ -97,7 +96,7 @@ async function sequenceOf(deps: ServiceLogDeps, from: Database): Promise<void> {
   }
 }
 
-type Queued = Awaited<ReturnType<typeof takeQueuedCheckpoints>>;
+type Queued = Awaited<ReturnType<typeof readQueuedCheckpoints>>;
 
 interface Appended {
   readonly note: string | undefined;
@@ -111,13 +110,12 @@ const appendOnce = (deps: ServiceLogDeps, from: Database): Promise<Appended> =>
     if (!(await takeServiceSequencer(tx))) return nothing;
     const frontier = await findCompactRange(tx);
     await requireGenuine(deps, tx, frontier);
-    const isOwn = from === deps.db;
-    const queued = isOwn
-      ? await takeQueuedCheckpoints(tx, MOST_TOGETHER)
-      : await readQueuedCheckpoints(from, MOST_TOGETHER);
+    const queue = from === deps.db ? tx : from;
+    const queued = await readQueuedCheckpoints(queue, MOST_TOGETHER);
     const more = queued.length === MOST_TOGETHER;
     if (queued.length === 0) return nothing;
-    await rememberMissed(deps, isOwn ? tx : from, queued);
+    if (queue === tx) await forgetQueuedCheckpoints(tx, queued);
+    await rememberMissed(deps, queue, queued);
     const all = queued.map(({ eventId, size, rootHash }) => {
       const origin = logOrigin(deps.logKey.name, eventId);
       return { data: checkpointLeaf({ origin, size, rootHash }), eventTag: eventTag(origin), size };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { takeMailOnce } from '#src/accounts/take-mail.ts';
+import { findMailLimit } from '#src/accounts/take-mail.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
@@ -39,7 +39,7 @@ export const mailRegistrationJob = (deps: MailRegistrationDeps): Job<z.output<ty
       if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voterId);
       const { email } = voter;
       // The mail limit is exhausted. Without a mail there is no link to use in time, so the registration never expires.
-      if (!(await takeMailOnce(deps, run, event, email))) return;
+      if ((await findMailLimit(deps, run, event, email)) !== undefined) return;
       const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
       // Set the deadline before the mail is sent: the voter may use the link at once.
       const expires = event.voterApproval === 'automatic';

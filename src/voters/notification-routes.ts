@@ -1,12 +1,12 @@
 import { Hono } from 'hono';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { MAILS_A_DAY } from '#src/accounts/take-mail.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { ok } from '#src/http/answer.ts';
+import { accepted, ok } from '#src/http/answer.ts';
 import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
-import { type AnswerShapes, answersOne } from '#src/http/answer-shapes.ts';
+import { answersAccepted, answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import { answersNewest, listNewest } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
@@ -60,10 +60,6 @@ async function notifyVoters(
 
 const aDay = (plan: keyof typeof MAILS_A_DAY): string => MAILS_A_DAY[plan].toLocaleString('en');
 
-const answersQueuedMails: AnswerShapes = {
-  202: { description: 'The mails are on their way.', schema: z.object({ data: queuedMailsView }) },
-};
-
 /** Mounted before `voterRouter`: GET `/voters/notify` is answered 405, and does not read a voter with the ID `notify` (completions 10.2). */
 export function notificationRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
@@ -76,18 +72,14 @@ export function notificationRouter(deps: Deps): Hono<Env> {
       scope: 'write',
       goesWithRehearsal: true,
       description: `Mails go out in the background and go on after any interruption; \`GET …/notifications/:id\` shows how far they are. A voter gets mails of one kind at least ${PAUSE_HOURS.key} hours apart, reminders ${PAUSE_HOURS.reminder} hours, whatever is asked for; single mails by \`…/voter-key\` are not counted in. Voters who wait for approval or were rejected get none. A plan sends ${aDay('free')}, ${aDay('pro')} or ${aDay('enterprise')} mails a day.`,
-      answers: answersQueuedMails,
+      answers: answersAccepted(queuedMailsView, 'The mails are on their way.'),
       refusals: ['not_an_election', 'mails_early', 'not_ready', 'mails_closed'],
       example: { audience: 'not_invited', kind: 'key' },
     }),
     event,
     takeIdempotencyKey(),
     body(notifyVotersBody),
-    (c) =>
-      change(c, async (tx) => ({
-        status: 202,
-        body: { data: await notifyVoters(tx, deps, c.get('target'), c.get('body')) },
-      })),
+    (c) => change(c, async (tx) => accepted(await notifyVoters(tx, deps, c.get('target'), c.get('body')))),
   );
   router.all('/voting-events/:idOrCode/voters/notify', noOtherMethod);
   router.on(

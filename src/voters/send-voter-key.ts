@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { takeMailOnce } from '#src/accounts/take-mail.ts';
+import { findMailLimit } from '#src/accounts/take-mail.ts';
 import { inPatientTransaction, inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
@@ -110,7 +110,7 @@ export const sendVoterKeyJob = (deps: SendVoterKeyDeps): Job<SendVoterKey> =>
       if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voter.id);
       const nowMs = await readNow(deps.db);
       if (statusAt(event, nowMs) === 'closed') return;
-      if (!(await takeMailOnce(deps, run, event, voter.email))) return;
+      if ((await findMailLimit(deps, run, event, voter.email)) !== undefined) return;
       if (voter.status === 'rejected' || (voter.status === 'pending' && event.voterApproval === 'manual')) {
         const words = waitingMail(event, voter.email, voter.status);
         await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });

@@ -98,7 +98,7 @@ function addList(router: Hono<Env>, deps: Deps): void {
         );
       };
       const isCostly = filter.search !== undefined || voted !== undefined;
-      return isCostly ? costly(c, c.get('caller').accountId, read) : answer(c, await read());
+      return isCostly ? costly(c, read) : answer(c, await read());
     },
   );
 }
@@ -158,8 +158,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
       refusals: ['plan_feature'],
     }),
     exported,
-    (c) =>
-      costly(c, c.get('caller').accountId, async () => csv(() => writeVotersCsv(deps.reads, c.get('target').event.id))),
+    (c) => costly(c, async () => csv(() => writeVotersCsv(deps.reads, c.get('target').event.id))),
   );
   router.all('/csv', noOtherMethod);
 }

@@ -107,7 +107,7 @@ export function auditRouter(deps: Deps): Hono<Env> {
     }),
     event,
     (c) =>
-      costly(c, c.get('caller').accountId, async () => {
+      costly(c, async () => {
         const { since, ...query } = c.get('query');
         const { event: of, role } = c.get('target');
         const found = await listChanges(deps.reads, of.id, role === 'owner', { ...query, from: query.from ?? since });
@@ -121,7 +121,7 @@ export function auditRouter(deps: Deps): Hono<Env> {
       answers: answersText('text/csv', 'The changes, oldest first; `before` and `after` as JSON texts.'),
     }),
     event,
-    (c) => costly(c, c.get('caller').accountId, async () => csv(() => writeChangesCsv(deps.reads, c.get('target')))),
+    (c) => costly(c, async () => csv(() => writeChangesCsv(deps.reads, c.get('target')))),
   );
   return router;
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Hono } from 'hono';
 import { otherCells, requireServed } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
-import { created, gone, list, ok } from '#src/http/answer.ts';
+import { created, goneAfter, list, ok } from '#src/http/answer.ts';
 import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { answersCreated, answersNothing, answersOne, answersPage } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
@@ -148,11 +148,10 @@ export function eventRouter(deps: Deps): Hono<Env> {
     }),
     event,
     (c) =>
-      change(c, async (tx) => {
+      change(c, (tx) => {
         const { force, payments } = c.get('query');
         const choice = { force: force === 'true', keepsPayments: payments === 'keep' };
-        await deleteVotingEvent(tx, deps, c.get('target'), choice);
-        return gone;
+        return goneAfter(deleteVotingEvent(tx, deps, c.get('target'), choice));
       }),
   );
   return router;

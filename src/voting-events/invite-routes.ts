@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { noteGuestCell, noteGuestKey } from '#src/accounts/guests.ts';
 import type { Deps } from '#src/deps.ts';
-import { created, gone, list, ok } from '#src/http/answer.ts';
+import { created, goneAfter, list, ok } from '#src/http/answer.ts';
 import { change, changeIn, takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { answersCreated, answersList, answersNothing, answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
@@ -68,11 +68,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
       answers: answersNothing('The invite is gone; whoever had accepted it no longer sees the event.'),
     }),
     invite,
-    (c) =>
-      change(c, async (tx) => {
-        await withdrawInvite(tx, deps, c.get('target'), c.get('target').row.id);
-        return gone;
-      }),
+    (c) => change(c, (tx) => goneAfter(withdrawInvite(tx, deps, c.get('target'), c.get('target').row.id))),
   );
   router.on(
     ...operation('acceptInvite', 'POST /invites/accept', {

@@ -98,9 +98,7 @@ export async function listInvites(
   { search, role, status }: z.output<typeof listInvitesQuery>,
   nowMs: number,
 ): Promise<Invite[]> {
-  const standing = sql`CASE WHEN ${eventInvites.accountId} IS NOT NULL THEN 'accepted'
-    WHEN ${eventInvites.expiresAt} <= ${nowMs} THEN 'expired' ELSE 'pending' END`;
-  return executor
+  const rows: Invite[] = await executor
     .select(columns)
     .from(eventInvites)
     .where(
@@ -108,10 +106,10 @@ export async function listInvites(
         eq(eventInvites.votingEventId, eventId),
         holdsText(search, eventInvites.email),
         role === undefined ? undefined : eq(eventInvites.role, role),
-        status === undefined ? undefined : sql`${standing} = ${status}`,
       ),
     )
     .orderBy(asc(eventInvites.id));
+  return rows.filter((invite) => status === undefined || inviteStatusAt(invite, nowMs) === status);
 }
 
 export const findInvite = (executor: Executor, eventId: string, id: string): Promise<Invite | undefined> =>

@@ -1,16 +1,26 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
+import type { Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { created, gone, list, ok, queued } from '#src/http/answer.ts';
+import { created, csv, goneAfter, list, ok, queued } from '#src/http/answer.ts';
 import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
-import { answersCreated, answersList, answersNothing, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
+import {
+  answersCreated,
+  answersList,
+  answersNothing,
+  answersOne,
+  answersQueued,
+  answersText,
+} from '#src/http/answer-shapes.ts';
 import { body, noBody } from '#src/http/body.ts';
 import { type Role, requireRole } from '#src/http/caller.ts';
+import { answersNewest, listNewest } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
 import { searchField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
-import { answer } from '#src/http/send.ts';
+import { answer, costly } from '#src/http/send.ts';
+import { csvById } from '#src/platform/csv.ts';
 import { notFound, orNotFound } from '#src/platform/errors.ts';
 import { textHolds } from '#src/platform/text.ts';
 import {
@@ -18,20 +28,25 @@ import {
   createEndpoint,
   type EndpointWithSecret,
   removeEndpoint,
+  requireDelivery,
+  retryDelivery,
   rotateSecret,
   testEndpoint,
 } from './change-endpoint.ts';
-import { addDeliveries } from './delivery-routes.ts';
 import { endpointUrlFault } from './receiver-url.ts';
 import { EVENT_TYPES } from './record-event.ts';
-import { findEndpoint, listEndpoints } from './repository.ts';
+import { findEndpoint, listDeliveries, listDeliveriesAfter, listEndpoints, type TabledDelivery } from './repository.ts';
 import {
   createEndpointBody,
+  deliveryView,
   endpointView,
   endpointWithSecretView,
   eventTypeView,
+  listDeliveriesQuery,
   listEndpointsQuery,
+  nextTryOf,
   updateEndpointBody,
+  viewDelivery,
   viewEndpoint,
   type WebhookEndpoint,
 } from './webhook-endpoint.ts';
@@ -60,7 +75,7 @@ const loadEndpoint = (deps: Deps) =>
     return { endpoint: found };
   });
 
-export type LoadEndpoint = ReturnType<typeof loadEndpoint>;
+type LoadEndpoint = ReturnType<typeof loadEndpoint>;
 
 /** Webhook endpoints and their deliveries (contract, "Webhook endpoint management"; completions 8), in the order of the API reference. */
 export function webhookRouter(deps: Deps, findSeen: FindSeenEvent<SeenEvent | undefined>): Hono<Env> {
@@ -151,11 +166,7 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
       answers: answersNothing('The endpoint is gone.'),
     }),
     endpoint,
-    (c) =>
-      change(c, async (tx) => {
-        await removeEndpoint(tx, deps, c.get('caller'), c.get('target').endpoint.id);
-        return gone;
-      }),
+    (c) => change(c, (tx) => goneAfter(removeEndpoint(tx, deps, c.get('caller'), c.get('target').endpoint.id))),
   );
   router.on(
     ...operation('testWebhookEndpoint', 'POST /webhook-endpoints/:id/test', {
@@ -182,6 +193,75 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
       change(c, async (tx) =>
         ok(withSecret(await rotateSecret(tx, deps, c.get('caller'), c.get('target').endpoint.id))),
       ),
+  );
+}
+
+const COLUMNS = [
+  ...(['id', 'messageId', 'eventType', 'status', 'tries', 'responseStatus', 'lastError'] as const),
+  ...(['nextTryAt', 'createdAt', 'deliveredAt'] as const),
+] satisfies readonly (keyof TabledDelivery)[];
+
+/** CSV of all stored deliveries of an endpoint, oldest first, without the bodies that were sent. */
+const writeDeliveriesCsv = (db: Database, endpoint: WebhookEndpoint): AsyncGenerator<string> =>
+  csvById(
+    COLUMNS,
+    (after, limit) => listDeliveriesAfter(db, endpoint.id, after, limit),
+    (row) => {
+      const shown = { ...row, nextTryAt: nextTryOf(row, endpoint) };
+      return COLUMNS.map((column) => shown[column]);
+    },
+  );
+
+function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): void {
+  router.on(
+    ...operation('listWebhookDeliveries', 'GET /webhook-endpoints/:id/deliveries', {
+      summary: 'List the newest 1,000 deliveries of a webhook endpoint, with every attempt, newest last',
+      scope: 'read',
+      answers: answersNewest(
+        deliveryView,
+        'The newest 1,000 of what the filters find, newest last. All but the newest hundred tell the beginning of what their receivers answered.',
+      ),
+      query: listDeliveriesQuery,
+    }),
+    endpoint,
+    (c) =>
+      costly(c, async () => {
+        const { endpoint: own } = c.get('target');
+        const found = await listDeliveries(deps.reads, own.id, c.get('query'));
+        const shown = found.rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts, own));
+        return listNewest(found, shown.reverse());
+      }),
+  );
+  router.on(
+    ...operation('getWebhookDeliveriesCsv', 'GET /webhook-endpoints/:id/deliveries/csv', {
+      summary: 'Read all deliveries of a webhook endpoint as a table (CSV)',
+      scope: 'read',
+      answers: answersText('text/csv', 'The deliveries of the last 30 days, oldest first, without what was sent.'),
+    }),
+    endpoint,
+    (c) => costly(c, async () => csv(() => writeDeliveriesCsv(deps.reads, c.get('target').endpoint))),
+  );
+  router.on(
+    ...operation('retryWebhookDelivery', 'POST /webhook-endpoints/:id/deliveries/:deliveryId/retry', {
+      summary: 'Send a delivery again, whatever became of it',
+      description: 'Not found, too, where the message describes a voter or candidate who was deleted since.',
+      scope: 'write',
+      answers: answersQueued('The message is on its way again.'),
+      refusals: ['endpoint_disabled'],
+    }),
+    endpoint,
+    async (c, next) => {
+      await requireDelivery(deps.db, c.get('target').endpoint.id, c.req.param('deliveryId'));
+      await next();
+    },
+    takeIdempotencyKey(),
+    noBody,
+    (c) =>
+      change(c, async (tx) => {
+        const deliveryId = c.req.param('deliveryId');
+        await retryDelivery(tx, c.get('target').endpoint.id, deliveryId);
+        return queued(deliveryId);
+      }),
   );
 }
 

@@ -49,7 +49,6 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   announce_ballots: 'a process announces the events that it confirmed ballots of, until the outbox does',
   'ballot-log/checkpoint.ts forgetQueuedCheckpoints': 'each row by its event and size, of many events at once',
   'ballot-log/checkpoint.ts readQueuedCheckpoints': 'the one log of the service has the heads of all events',
-  'ballot-log/checkpoint.ts takeQueuedCheckpoints': 'the one log of the service has the heads of all events',
   'ballot-log/due-repository.ts NOT_CLOSED': BY_THE_CLOCK,
   'ballot-log/due-repository.ts WAITING': BY_THE_CLOCK,
   'ballot-log/due-repository.ts listEventsToTend': BY_THE_CLOCK,

@@ -35,7 +35,7 @@ const read = vi.fn(async () => {
 
 test('a read whose client hangs up holds its place until the work has ended, and for a rest of twice that time', async () => {
   const { c, life, hangUp, held } = ask();
-  const answered = costly(c, 'a', read).finally(() => life.handled());
+  const answered = costly(c, read, 'a').finally(() => life.handled());
   await vi.advanceTimersByTimeAsync(100);
   hangUp();
   await vi.advanceTimersByTimeAsync(200);
@@ -49,7 +49,7 @@ test('a read whose client hangs up holds its place until the work has ended, and
 
 test('a read whose client takes its answer late holds its place until then', async () => {
   const { c, life, hangUp, held } = ask();
-  const answered = costly(c, 'a', read).finally(() => life.handled());
+  const answered = costly(c, read, 'a').finally(() => life.handled());
   await vi.advanceTimersByTimeAsync(5_000);
   await answered;
   expect(held()).toBe(1);
@@ -61,7 +61,7 @@ test('a read whose client has gone before it begins does not begin', async () =>
   const { c, life, hangUp, held } = ask();
   read.mockClear();
   hangUp();
-  const answered = costly(c, 'a', read).finally(() => life.handled());
+  const answered = costly(c, read, 'a').finally(() => life.handled());
   await expect(answered).rejects.toMatchObject({ code: 'rate_limited' });
   await vi.advanceTimersByTimeAsync(1);
   expect([read.mock.calls.length, held()]).toEqual([0, 0]);
