@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** How a refund stands, in the sandbox's own words; each provider has others for them. */
+/** The status of a refund, in the sandbox's own words; each provider uses other words. */
 export const REFUND_STATUSES = ['pending', 'attention', 'succeeded', 'failed'] as const;
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
@@ -12,7 +12,7 @@ export type DisputeStatus = (typeof DISPUTE_STATUSES)[number];
 const refundSchema = z.object({
   id: z.string(),
   status: z.enum(REFUND_STATUSES),
-  /** In the provider's own unit. */
+  /** In the provider's unit. */
   amount: z.number(),
   createdAtMs: z.number(),
 });
@@ -21,14 +21,14 @@ export type PlayedRefund = z.infer<typeof refundSchema>;
 const checkoutSchema = z.object({
   provider: z.enum(['provider_a', 'provider_b']),
   secretKey: z.string(),
-  /** What the page's address ends in: the session of provider_a, the access code of provider_b. */
+  /** The end of the page's URL: the session ID of provider_a, the access code of provider_b. */
   pageId: z.string(),
-  /** What the merchant calls it. */
+  /** The merchant's name for the page. */
   reference: z.string(),
-  /** The payment at the provider, once there may be one. */
+  /** The ID of the payment at the provider; valid once there is one. */
   paymentId: z.string(),
   chargeId: z.string(),
-  /** In the provider's own unit. */
+  /** In the provider's unit. */
   amount: z.number(),
   currency: z.string(),
   title: z.string(),
@@ -39,12 +39,12 @@ const checkoutSchema = z.object({
   cancelUrl: z.string().nullable(),
   /** `processing`: paid by a method that takes days. */
   status: z.enum(['open', 'processing', 'paid', 'failed', 'expired']),
-  /** The last try to pay was refused. */
+  /** Whether the last attempt to pay was refused. */
   declined: z.boolean().default(false),
   paidAmount: z.number().nullable(),
   paidCurrency: z.string().nullable(),
   paidAtMs: z.number().nullable(),
-  /** The payer's bank asks for the money. */
+  /** The dispute, if the payer's bank has asked for the money. */
   dispute: z
     .object({
       status: z.enum(DISPUTE_STATUSES),
@@ -54,16 +54,16 @@ const checkoutSchema = z.object({
     })
     .nullable()
     .default(null),
-  /** Every refund that was begun, oldest first. */
+  /** All refunds that were begun, oldest first. */
   refunds: z.array(refundSchema).default([]),
   createdAtMs: z.number(),
   expiresAtMs: z.number(),
 });
 
-/** A page at one of the providers, and what became of it. */
+/** A page at one of the providers, with its payment and refunds. */
 export type Checkout = z.infer<typeof checkoutSchema>;
 
-/** How a page begins: open, and nothing paid or given back. */
+/** The state of a new page: open, nothing paid and nothing refunded. */
 export const newPage = () =>
   ({
     status: 'open',
@@ -75,13 +75,13 @@ export const newPage = () =>
     refunds: [],
   }) satisfies Partial<Checkout>;
 
-/** What refunds have given back of a payment, or are to: failed ones gave nothing. @param status counts those alone */
+/** The amount that refunds returned or will return; failed refunds do not count. @param status count only refunds with this status */
 export function amountBack({ refunds }: Checkout, status?: RefundStatus): number {
   const counted = refunds.filter((one) => (status === undefined ? one.status !== 'failed' : one.status === status));
   return counted.reduce((sum, { amount }) => sum + amount, 0);
 }
 
-/** Whether the whole of a payment went back, or is to. @param status counts refunds in that one alone */
+/** Whether the whole payment was or will be refunded. @param status count only refunds with this status */
 export const isAllBack = (checkout: Checkout, status?: RefundStatus): boolean =>
   checkout.status === 'paid' && amountBack(checkout, status) >= (checkout.paidAmount ?? checkout.amount);
 
@@ -91,16 +91,16 @@ export function newId(prefix: string): string {
   return prefix + randomBytes(12).toString('hex');
 }
 
-/** IDs of provider_b are numbers beyond 2^31. */
+/** A new ID of provider_b, where IDs are numbers above 2^31. */
 export function newNumber(): string {
   return String(4_000_000_000 + randomBytes(4).readUInt32BE());
 }
 
-/** A demo may run for months, and every change rewrites the file: the oldest pages are forgotten. */
+/** Number of pages that are kept; the oldest are dropped. A demo may run for months, and each change rewrites the file. */
 const MAX_IN_MEMORY = 20_000;
 const MAX_IN_FILE = 1_000;
 
-/** What an earlier run left behind. A file that cannot be read is set aside: play money must not keep a service down. */
+/** Reads the pages of an earlier run. A file that cannot be read is set aside, because play money must not prevent the start. */
 function readState(file: string): Checkout[] {
   if (!existsSync(file)) return [];
   try {
@@ -111,7 +111,7 @@ function readState(file: string): Checkout[] {
   }
 }
 
-/** All pages, in memory and, for a demo that must survive restarts, in a file. */
+/** All pages, in memory; for a demo, which must survive restarts, also in a file. */
 export class Checkouts {
   readonly #byPage = new Map<string, Checkout>();
   readonly #byReference = new Map<string, Checkout>();
@@ -156,7 +156,7 @@ export class Checkouts {
     return found?.secretKey === secretKey ? found : undefined;
   }
 
-  /** Pages of a merchant that were opened since a moment, newest first. */
+  /** A merchant's pages that were opened since a moment, newest first. */
   since(secretKey: string, sinceMs: number): Checkout[] {
     const own = [...this.#byPage.values()].filter((one) => one.secretKey === secretKey && one.createdAtMs >= sinceMs);
     return own.reverse();
@@ -176,7 +176,7 @@ export class Checkouts {
     this.save();
   }
 
-  /** Rewrites the file; a crash in between leaves the old one. */
+  /** Rewrites the file. If the process crashes meanwhile, the old file stays. */
   save(): void {
     if (this.#file === undefined) return;
     const checkouts = [...this.#byPage.values()].slice(-MAX_IN_FILE);
@@ -185,7 +185,7 @@ export class Checkouts {
   }
 }
 
-/** An open page whose time is over has expired, however it is read. */
+/** Marks an open page as expired if its time is over. Called before each use of a page. */
 export function expireWhenOver(checkout: Checkout, nowMs: number): void {
   if (checkout.status === 'open' && checkout.provider === 'provider_a' && nowMs >= checkout.expiresAtMs) {
     checkout.status = 'expired';

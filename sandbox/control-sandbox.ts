@@ -5,30 +5,30 @@ import type { ListedPage } from './list-pages.ts';
 import type { ApiAnswer, ApiRequest } from './sandbox-context.ts';
 import { readSandboxKey } from './sandbox-keys.ts';
 
-/** What can be done to a running sandbox that no real provider offers. */
+/** Actions on a running sandbox that no real provider offers. */
 export interface SandboxControls {
   readonly faults: SandboxFaults;
   /** The newest requests to the APIs, oldest first. */
   readonly requests: readonly ApiRequest[];
   /** The newest pages of both providers, newest first. */
   pages(): readonly ListedPage[];
-  /** Lets time pass for the pages that are open, so that they expire; pages that are opened later have their whole hour. */
+  /** Lets time pass for the open pages, so that they expire. Pages that are opened later have their full hour. */
   advance(ms: number): void;
   /**
-   * The merchant or the payer's bank takes a payment back.
+   * Returns a payment, as the merchant or the payer's bank would.
    * @param reference the merchant's reference of the page
-   * @param amount of a refund, in the provider's own unit; all of it where there is none
+   * @param amount of a refund, in the provider's unit; by default the whole payment
    */
   reverse(reference: string, kind: 'refund' | 'dispute', amount?: number): Promise<void>;
-  /** The payer's bank asks for a payment, or has decided about that. */
+  /** Opens or decides a dispute, as the payer's bank would. */
   dispute(reference: string, status: DisputeStatus): Promise<void>;
-  /** A payment by a method that takes days arrives, or bounces. */
+  /** Lets a payment by a method that takes days arrive or fail. */
   finishDelayed(reference: string, arrives: boolean): Promise<void>;
-  /** The newest refund of a page goes on, or fails after it had succeeded. */
+  /** Moves the newest refund of a page to a status. It may fail after it had succeeded. */
   moveRefund(reference: string, status: RefundStatus): Promise<void>;
-  /** The provider restricts an account, or lets it take payments again. */
+  /** Restricts an account as the provider would, or lets it take payments again. */
   setAccountReady(secretKey: string, ready: boolean): void;
-  /** Sends an account's messages to an address of its own from now on. */
+  /** Sets the URL to which an account's messages go from now on. */
   registerWebhook(secretKey: string, url: string): void;
 }
 
@@ -51,7 +51,7 @@ const webhookSchema = z.strictObject({
 const done = (data: unknown): ApiAnswer => ({ status: 200, body: { data } });
 const refused = (status: number, message: string): ApiAnswer => ({ status, body: { error: { message } } });
 
-/** Does something with a body of the right shape; what is wrong with any other is the answer. */
+/** Runs `work` with a body that fits the schema; answers any other body with its faults. */
 async function take<T>(
   schema: z.ZodType<T>,
   body: unknown,
@@ -62,7 +62,7 @@ async function take<T>(
   return done(await work(parsed.data));
 }
 
-/** The same for what a page may not be ready for: 409 then. */
+/** The same, but answers 409 if `work` throws, because the page is not in the right state. */
 async function takeIfPossible<T>(
   schema: z.ZodType<T>,
   body: unknown,
@@ -83,10 +83,10 @@ function listRequests(controls: SandboxControls): ApiAnswer {
 }
 
 /**
- * Answers `/_sandbox/…`: `POST faults` switches some of them (`DELETE` all of them off), `POST clock { advanceMs }`,
+ * Answers `/_sandbox/…`: `POST faults` sets some faults (`DELETE` switches all off), `POST clock { advanceMs }`,
  * `POST reversals { reference, kind, amount? }`, `POST disputes { reference, status }`, `POST delayed { reference, arrives }`,
- * `POST refunds { reference, status }`, `POST accounts { secretKey, ready }`, `POST webhooks { secretKey, url }`, `GET faults`, `GET pages` and
- * `GET requests`.
+ * `POST refunds { reference, status }`, `POST accounts { secretKey, ready }`, `POST webhooks { secretKey, url }`, `GET faults`,
+ * `GET pages` and `GET requests`.
  */
 export async function answerControl(
   controls: SandboxControls,

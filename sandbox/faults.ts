@@ -2,49 +2,49 @@ import { z } from 'zod';
 
 const times = z.number().min(0);
 
-/** What the sandbox does wrong, as real providers do now and then. */
+/** Faults that the sandbox imitates, because real providers have them now and then. */
 const faultsSchema = z.strictObject({
-  /** Waits before every answer of the APIs. */
+  /** Waits this long before each answer of the APIs. */
   latencyMs: z.int().min(0).max(120_000),
-  /** Answers this status instead of doing anything, so many times; a very large number is always. */
+  /** Answers `refuseTimes` calls with this status, and does nothing else. A very large number of times means always. */
   refuseStatus: z.literal([0, 400, 401, 403, 429, 500, 503]),
-  /** What a refusal by a status below 429 is about; null where it is nothing that the payer sent. */
+  /** The field that a refusal with a status below 429 names; null for a refusal that is about no input of the payer. */
   refuseField: z.enum(['email', 'returnUrl', 'amount']).nullable(),
   refuseTimes: times,
-  /** Does what was asked, then cuts the connection instead of answering, so many times. */
+  /** Number of calls that are carried out, but whose connection is then cut instead of answered. */
   resetAfterTimes: times,
-  /** Does what was asked, then answers what is no JSON, so many times. */
+  /** Number of calls that are carried out, but whose answer is not JSON. */
   malformedTimes: times,
-  /** Does nothing, and answers 403 with a page of a gateway before the provider, so many times. */
+  /** Number of calls that are not carried out, but answered with 403 and a page, as by a gateway in front of the provider. */
   gatewayTimes: times,
-  /** What stands in every list of the account besides: rows of another shop of the merchant. */
+  /** Rows that each list of the account also contains, as from another shop of the merchant. */
   foreignRows: z.array(z.unknown()),
   webhooks: z.enum(['normal', 'lost', 'duplicate', 'late', 'reordered', 'wrong_signature', 'older_secret']),
-  /** The kinds of messages that the merchant selected at provider_a; null for all. */
+  /** The kinds of messages that the merchant has selected at provider_a; null for all. */
   messageKinds: z.array(z.string()).nullable(),
-  /** How late a late webhook is, and how long one that waits for its successor is held back at most. */
+  /** The delay of a late webhook, and how long at most a reordered webhook waits for its successor. */
   lateMs: z.int().min(0).max(120_000),
   /** Pays a page, and sends the message, before the call that made the page is answered. */
   payBeforeAnswer: z.boolean(),
-  /** What is said to have been paid, in the provider's unit, instead of what was asked for. */
+  /** The amount that is reported as paid, in the provider's unit, instead of the requested amount. */
   paidAmount: z.int().min(0).nullable(),
   paidCurrency: z.string().nullable(),
-  /** Payers pay by a method that takes days. */
+  /** Whether payers use a method that takes days. */
   delayed: z.boolean(),
-  /** provider_b: its fees come on top of what the merchant asks for. */
+  /** Whether the fees of provider_b are added to the requested amount. */
   payerBearsFees: z.boolean(),
   refuseRefunds: z.boolean(),
-  /** How a refund begins: done at once, under way for days, or waiting for the merchant. */
+  /** The first status of a refund: done at once, under way for days, or waiting for the merchant. */
   newRefunds: z.enum(['succeeded', 'pending', 'attention']),
-  /** Refuses the payer's card, so many times: the page stays open, and the payer may try another one on it. */
+  /** Number of attempts to pay that are refused. The page stays open, and the payer may try another card. */
   declineTimes: times,
-  /** Takes money on pages that have expired. */
+  /** Whether expired pages still take money. */
   payAfterExpiry: z.boolean(),
 });
 
 export type SandboxFaults = z.infer<typeof faultsSchema>;
 
-/** Any of the faults, as the control endpoint takes them. */
+/** Some of the faults, as the control endpoint accepts them. */
 export const someFaultsSchema = faultsSchema.partial();
 
 export const NO_FAULTS: SandboxFaults = {
@@ -70,7 +70,7 @@ export const NO_FAULTS: SandboxFaults = {
   payAfterExpiry: false,
 };
 
-/** Takes one of a fault's times, if there is one left. */
+/** Uses up one time of a fault, if one is left. @returns whether the fault occurs now */
 export function takeFault(
   faults: SandboxFaults,
   name: 'refuseTimes' | 'resetAfterTimes' | 'malformedTimes' | 'gatewayTimes' | 'declineTimes',

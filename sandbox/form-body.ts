@@ -1,7 +1,7 @@
 type FormValue = string | FormValue[] | { [name: string]: FormValue };
 type FormObject = { [name: string]: FormValue };
 
-/** Reads `line_items[0][price_data][currency]=usd` into nested objects and lists, as provider_a's API takes them. */
+/** Reads names such as `line_items[0][price_data][currency]=usd` into nested objects and lists, the format of provider_a's API. */
 export function parseForm(text: string): FormObject {
   const root = new Map<string, unknown>();
   for (const [name, value] of new URLSearchParams(text)) {

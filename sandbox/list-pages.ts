@@ -1,10 +1,10 @@
 import { type Checkout, type Checkouts, expireWhenOver, isAllBack } from './checkouts.ts';
 import { shownAmount } from './payment-page.ts';
 
-/** Newer pages are looked at, older ones are not. */
+/** Most pages that a list shows. Developers look at new pages only. */
 const MOST_LISTED = 100;
 
-/** What a developer sees of a page. No key is in it. */
+/** The view of a page for a developer, without any key. */
 function viewPage(checkout: Checkout, origin: string, isOpen: boolean) {
   const { pageId, provider, reference, title, email, status, declined } = checkout;
   return {
@@ -26,7 +26,7 @@ function viewPage(checkout: Checkout, origin: string, isOpen: boolean) {
 
 export type ListedPage = ReturnType<typeof viewPage>;
 
-/** The newest pages, newest first. @param takesPayment whether somebody may still pay on a page */
+/** The newest pages, newest first. @param takesPayment whether a page can still be paid */
 export function listPages(
   checkouts: Checkouts,
   origin: string,

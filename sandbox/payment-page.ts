@@ -45,12 +45,12 @@ function document(title: string, content: string): string {
 const CARD = `<svg width="36" height="26" viewBox="0 0 36 26" aria-hidden="true"><rect x=".5" y=".5" width="35" height="25" rx="4" fill="#1d4ed8"/>
 <rect y="6" width="36" height="5" fill="#0f2a7a"/><rect x="4" y="16" width="10" height="3" rx="1.5" fill="#dbe5ff"/></svg>`;
 
-/** `(123450, 'usd')` of provider_a → `USD 1,234.50`: as the payer knows the money, not as the provider counts it. */
+/** The amount as payers write it, not as the provider counts it: `(123450, 'usd')` of provider_a → `USD 1,234.50`. */
 export function shownAmount({ provider, amount, currency }: Checkout): string {
   const code = currency.toLowerCase();
   const money = provider === 'provider_a' ? PROVIDER_A_MONEY : PROVIDER_B_MONEY;
   const minor = money.fromProviderAmount(code, amount);
-  // A figure that stands for no price, which only a stranger to this project could have asked for, is shown as it is.
+  // The amount matches no price in this currency, so only a foreign program can have sent it: show it unchanged.
   if (minor === null) return `${code.toUpperCase()} ${amount} (in the provider's unit)`;
   const [whole = '', fraction] = amountText(minor, code).split('.');
   const grouped = BigInt(whole).toLocaleString('en-US');
@@ -64,7 +64,7 @@ function summary({ title, description }: Checkout, amount: string): string {
 
 const DECLINED = `<p class="declined" role="alert">The bank refused this card. Nothing was charged. Try again, or use another card.</p>`;
 
-/** The page on which a payer decides. */
+/** The page on which a payer decides whether to pay. */
 export function paymentPage(checkout: Checkout): string {
   const amount = shownAmount(checkout);
   const rows = [
@@ -82,7 +82,7 @@ ${checkout.declined ? DECLINED : ''}<form class="with" method="post"><div class=
   );
 }
 
-/** What a payer sees who has nothing left to do here. */
+/** The page for a payer who has nothing left to do here. */
 export function closingPage(heading: string, text: string): string {
   return document(
     heading,
@@ -97,7 +97,7 @@ const ENDINGS = {
   expired: ['This page has expired', 'Nothing was charged. Go back and start the payment again.'],
 } as const;
 
-/** What a payer sees who comes back to a page that is over. @param backUrl where the merchant waits for them */
+/** The page for a payer who comes back to a page that has ended. @param backUrl the merchant's page */
 export function endedPage(checkout: Checkout, backUrl: string): string {
   if (checkout.status === 'open') throw new Error('an open page has not ended');
   const [heading, text] = ENDINGS[checkout.status];

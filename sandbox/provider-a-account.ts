@@ -1,7 +1,7 @@
 import type { Checkout } from './checkouts.ts';
 import { seconds } from './provider-a-objects.ts';
 
-// What provider_a shows beside payments: disputes, accounts, addresses of messages, and the messages themselves.
+// Objects of provider_a besides payments: disputes, accounts, webhook endpoints, and the messages.
 
 const DISPUTE_STATUS = { open: 'needs_response', won: 'won', lost: 'lost' } as const;
 
@@ -90,7 +90,7 @@ export function viewEndpointA(url: string, kinds: readonly string[]) {
   };
 }
 
-/** A message about an object. The account is named by messages about other accounts alone. */
+/** A message about an object. It names no account, because only messages about other accounts do. */
 export function viewEventA(id: string, createdMs: number, type: string, object: unknown) {
   return {
     id,

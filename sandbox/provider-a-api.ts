@@ -12,7 +12,7 @@ const wholeNumber = z
   .transform(Number);
 const address = z.string().regex(/^https?:\/\//);
 
-/** What this service may send to make a page: exactly that, and nothing else. */
+/** The parameters that this service sends to make a page. Any other parameter is refused. */
 const sessionParameters = z.strictObject({
   mode: z.literal('payment'),
   line_items: z.tuple([
@@ -37,10 +37,10 @@ const sessionParameters = z.strictObject({
 });
 const SHORTEST_PAGE_MS = 30 * 60_000;
 const LONGEST_PAGE_MS = 24 * 3_600_000;
-/** Clocks differ by a little, and requests take a little. */
+/** Tolerance for a difference of clocks, and for the time of a request. */
 const SLACK_MS = 60_000;
 
-/** Currencies that an account of the sandbox takes at provider_a, and how many decimals each is counted with there. */
+/** Currencies that a sandbox account takes at provider_a. */
 const SANDBOX_A_CURRENCIES =
   'aed aud bhd brl cad chf czk dkk eur gbp ghs hkd huf idr ils inr isk jod jpy kes krw kwd mxn myr ngn nok nzd omr php pln ron sek sgd thb tnd try twd ugx usd vnd xof zar'.split(
     ' ',
@@ -50,11 +50,11 @@ function failure(status: number, code: string, message: string): ApiAnswer {
   return { status, body: { error: { type: 'invalid_request_error', code, message } } };
 }
 
-/** A Checkout Session as provider_a shows it. */
+/** A Checkout Session in the form of provider_a. */
 const viewSession = (context: SandboxContext, checkout: Checkout, expanded = false) =>
   viewSessionA(context.origin(), checkout, expanded);
 
-/** The object and kind of provider_a's message about a happening. */
+/** The object and type of provider_a's message about a happening. */
 export function eventOf(
   context: SandboxContext,
   checkout: Checkout,
@@ -155,7 +155,7 @@ function listCharges(context: SandboxContext, { account, request }: ApiCall): Ap
   };
 }
 
-/** The part of provider_a's API that this service uses. */
+/** Answers the part of provider_a's API that this service uses. */
 export async function answerProviderA(context: SandboxContext, call: ApiCall): Promise<ApiAnswer> {
   const { method, path } = call.request;
   if (method === 'POST' && path === '/v1/checkout/sessions') return createSession(context, call);

@@ -1,12 +1,12 @@
 import { type Checkout, isAllBack, type PlayedRefund, type RefundStatus } from './checkouts.ts';
 
-// Objects of provider_a, each with every field that the provider's own samples hold, and no other.
+// Objects of provider_a. Each has exactly the fields of the provider's own samples.
 
 export const seconds = (timeMs: number): number => Math.floor(timeMs / 1_000);
 const currencyOf = (checkout: Checkout): string => checkout.paidCurrency ?? checkout.currency;
 const NO_ADDRESS = { city: null, country: null, line1: null, line2: null, postal_code: null, state: null };
 
-/** What was settled: 2.9 % and 30 of the provider's unit are kept. */
+/** The balance transaction of a payment. Its fee is 2.9 % and 30 units of the provider. */
 function viewBalanceA(checkout: Checkout) {
   const paid = checkout.paidAmount ?? 0;
   const fee = Math.floor((paid * 29) / 1_000) + 30;
@@ -61,7 +61,7 @@ export function viewRefundA(checkout: Checkout, refund: PlayedRefund) {
   };
 }
 
-/** @param expanded with its refunds and what it was settled by, as callers may ask */
+/** @param expanded whether to include refunds and balance transaction, which callers may request */
 export function viewChargeA(checkout: Checkout, expanded: boolean) {
   const amount = checkout.paidAmount ?? 0;
   const back = checkout.refunds.filter(({ status }) => status !== 'failed');
@@ -182,7 +182,7 @@ function sessionStatus({ status, provider }: Checkout): string {
   return status === 'expired' ? 'expired' : 'complete';
 }
 
-/** What a session shows of its payment: nothing before the payer has tried. */
+/** The payment intent in a session; null until the payer has tried to pay. */
 function intentOf(checkout: Checkout, expanded: boolean) {
   if ((checkout.status === 'open' || checkout.status === 'expired') && !checkout.declined) return null;
   return expanded ? viewIntentA(checkout) : checkout.paymentId;

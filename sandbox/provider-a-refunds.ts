@@ -19,7 +19,7 @@ const failure = (status: number, code: string, message: string): ApiAnswer => ({
   body: { error: { type: 'invalid_request_error', code, message } },
 });
 
-/** A list as every one of provider_a comes. */
+/** A list in the form of provider_a. */
 export const listOf = (url: string, data: readonly unknown[], more: boolean) => ({
   object: 'list',
   data,
@@ -27,7 +27,7 @@ export const listOf = (url: string, data: readonly unknown[], more: boolean) => 
   url,
 });
 
-/** A page of a list, newest first, as every list of provider_a comes. */
+/** A page of a list, newest first. */
 function listed(
   url: string,
   query: URLSearchParams,
@@ -58,7 +58,7 @@ function refund(context: SandboxContext, { account, request }: ApiCall): ApiAnsw
   return { status: 200, body: viewRefundA(checkout, beginRefund(context, checkout, newId('re_'), amount)) };
 }
 
-/** Refunds and disputes; undefined for what is neither. */
+/** Answers calls about refunds and disputes; undefined for any other call. */
 export function answerRefundsA(context: SandboxContext, call: ApiCall): ApiAnswer | undefined {
   const { method, path, query } = call.request;
   const { secretKey } = call.account;

@@ -4,7 +4,7 @@ import { viewDispute, viewListedTransaction, viewPaidTransaction, viewTransactio
 import { answerRefundsB, pageSizeOf, refundMessageB } from './provider-b-refunds.ts';
 import { type ApiAnswer, type ApiCall, type Happening, markPaid, type SandboxContext } from './sandbox-context.ts';
 
-/** What this service may send to make a page: exactly that, and nothing else. */
+/** The parameters that this service sends to make a page. Any other parameter is refused. */
 const initializeParameters = z.strictObject({
   email: z.string().regex(/^[^@\s]+@[^@\s]+$/),
   amount: z.int().min(1),
@@ -16,7 +16,7 @@ const initializeParameters = z.strictObject({
     .optional(),
   metadata: z.looseObject({}),
 });
-/** Currencies that an account of the sandbox takes at provider_b. */
+/** Currencies that a sandbox account takes at provider_b. */
 const SANDBOX_B_CURRENCIES = ['NGN', 'GHS', 'ZAR', 'KES', 'XOF', 'EGP', 'RWF', 'USD'];
 
 const CURRENCY_OF_COUNTRY: Readonly<Record<string, string>> = {
@@ -38,7 +38,7 @@ const refused = (status: number, code: string, message: string): ApiAnswer => ({
   body: { status: false, message, code, type: 'validation_error', meta: {} },
 });
 
-/** provider_b's message about a happening; failures and expiries send no message. */
+/** provider_b's message about a happening. Failures and expiries cause no message. */
 export function noticeOf(checkout: Checkout, happening: Happening): { event: string; data: unknown } | undefined {
   if (happening === 'paid' || happening === 'arrived') {
     return { event: 'charge.success', data: viewPaidTransaction(checkout) };
@@ -102,7 +102,7 @@ function titleOf(metadata: unknown): string {
   return titled.safeParse(metadata).data?.custom_fields[0]?.value ?? 'Payment';
 }
 
-/** The part of provider_b's API that this service uses. */
+/** Answers the part of provider_b's API that this service uses. */
 export async function answerProviderB(context: SandboxContext, call: ApiCall): Promise<ApiAnswer> {
   const { method, path, query } = call.request;
   const { secretKey } = call.account;

@@ -1,7 +1,7 @@
 import { type Checkout, isAllBack, type PlayedRefund, type RefundStatus } from './checkouts.ts';
 import { feeOfB } from './sandbox-context.ts';
 
-// Objects of provider_b, each with every field that the provider's own samples hold, and no other.
+// Objects of provider_b. Each has exactly the fields of the provider's own samples.
 
 const STATUS: Readonly<Record<Checkout['status'], string>> = {
   open: 'abandoned',
@@ -19,7 +19,7 @@ const REFUND_STATUS: Readonly<Record<RefundStatus, string>> = {
 const iso = (timeMs: number): string => new Date(timeMs).toISOString();
 const currencyOf = (checkout: Checkout): string => checkout.paidCurrency ?? checkout.currency;
 
-/** Money on its way back still stands as paid. */
+/** The status of a transaction. It stays paid while the money is on its way back. */
 function statusOf(checkout: Checkout): string {
   const whole = checkout.paidAmount ?? checkout.amount;
   if ((checkout.dispute?.status === 'lost' && checkout.dispute.amount >= whole) || isAllBack(checkout, 'succeeded'))
@@ -59,7 +59,7 @@ function authorizationOf({ status, paymentId }: Checkout) {
   };
 }
 
-/** What every view of a transaction holds. IDs are numbers there, larger than 31 bits hold. */
+/** The part that all views of a transaction have. IDs are numbers that need more than 31 bits. */
 function transactionPart(checkout: Checkout) {
   const paidAt = checkout.paidAtMs === null ? null : iso(checkout.paidAtMs);
   return {
@@ -89,7 +89,7 @@ function transactionPart(checkout: Checkout) {
   };
 }
 
-/** As `verify` answers it. */
+/** A transaction as `verify` answers it. */
 export function viewTransaction(checkout: Checkout) {
   return {
     ...transactionPart(checkout),
@@ -105,7 +105,7 @@ export function viewTransaction(checkout: Checkout) {
   };
 }
 
-/** As it stands in a list. */
+/** A transaction in a list. */
 export function viewListedTransaction(checkout: Checkout) {
   return {
     ...transactionPart(checkout),
@@ -117,7 +117,7 @@ export function viewListedTransaction(checkout: Checkout) {
   };
 }
 
-/** As a message about a payment holds it. */
+/** A transaction in a message about a payment. */
 export function viewPaidTransaction(checkout: Checkout) {
   return {
     ...transactionPart(checkout),
@@ -143,7 +143,7 @@ function refundPart(checkout: Checkout, refund: PlayedRefund) {
   };
 }
 
-/** As the call answers that begins a refund. */
+/** A refund in the answer to the call that began it. */
 export function viewNewRefund(checkout: Checkout, refund: PlayedRefund) {
   const paidAt = iso(checkout.paidAtMs ?? 0);
   return {
@@ -175,7 +175,7 @@ export function viewNewRefund(checkout: Checkout, refund: PlayedRefund) {
   };
 }
 
-/** As a refund is read, and listed: it names its transaction by the ID. */
+/** A refund as it is read or listed. It names its transaction by ID. */
 export function viewRefund(checkout: Checkout, refund: PlayedRefund) {
   const customer = { ...customerOf(checkout), first_name: '', last_name: '', phone: '', metadata: '' };
   return {
@@ -200,7 +200,7 @@ export function viewRefund(checkout: Checkout, refund: PlayedRefund) {
 }
 
 /**
- * The newest refund of a payment as messages hold it: neither the transaction's metadata nor its ID, and the refund's only as a
+ * The newest refund of a payment, in a message: it lacks the transaction's metadata and ID, and has the refund's ID only as a
  * reference.
  */
 export function viewRefundNotice(checkout: Checkout, refund: PlayedRefund) {
@@ -222,7 +222,7 @@ export function viewRefundNotice(checkout: Checkout, refund: PlayedRefund) {
 const DISPUTE_STATUS = { open: 'awaiting-merchant-feedback', won: 'resolved', lost: 'resolved' } as const;
 const RESOLUTION = { open: null, won: 'declined', lost: 'merchant-accepted' } as const;
 
-/** As it is listed, and as messages hold it. */
+/** A dispute, in a list or a message. */
 export function viewDispute(checkout: Checkout) {
   const { status = 'open', openedAtMs = 0, closedAtMs = null } = checkout.dispute ?? {};
   const openedAt = iso(openedAtMs);

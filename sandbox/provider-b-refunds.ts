@@ -9,7 +9,7 @@ const refundParameters = z.strictObject({
   merchant_note: z.string().optional(),
 });
 
-/** How many a page of a list holds: at most this many, whatever is asked for. */
+/** Most objects of a page of a list, even if more are requested. */
 const MOST_LISTED = 50;
 export const pageSizeOf = (query: URLSearchParams): number =>
   Math.min(Number(query.get('perPage') ?? MOST_LISTED), MOST_LISTED);
@@ -44,14 +44,14 @@ function refund(context: SandboxContext, { account, request }: ApiCall): ApiAnsw
   }
   if (context.faults.refuseRefunds) return refused(400, 'insufficient_balance', 'The balance is too small.');
   const paid = checkout.paidAmount ?? checkout.amount;
-  // All of it, unless a part is asked for.
+  // By default the whole payment.
   const { amount = paid } = parsed.data;
   if (amount > paid - amountBack(checkout)) return refused(400, 'invalid_amount', 'Amount is more than is left');
   const begun = beginRefund(context, checkout, newNumber(), amount);
   return done('Refund has been queued for processing', viewNewRefund(checkout, begun));
 }
 
-/** Refunds and disputes; undefined for what is neither. Lists know `from`, `page` and `perPage`, and no transaction. */
+/** Answers calls about refunds and disputes; undefined for any other. Lists accept `from`, `page` and `perPage`, but no transaction. */
 export function answerRefundsB(context: SandboxContext, call: ApiCall): ApiAnswer | undefined {
   const { method, path, query } = call.request;
   if (method === 'POST' && path === '/refund') return refund(context, call);

@@ -5,11 +5,11 @@ import { type Sandbox, startSandbox } from './start-sandbox.ts';
 
 interface LocalSandboxOptions {
   readonly dataDir: string;
-  /** The first choice, so that pages keep their address over restarts; any free port when it is taken. */
+  /** The preferred port, so that pages keep their URL after a restart. If it is taken, any free port is used. */
   readonly port: number;
   readonly production: boolean;
   readonly now: () => number;
-  /** Where this service itself listens, once it does. */
+  /** The URL of this service; undefined until it listens. */
   readonly serviceAddress: () => string | undefined;
 }
 
@@ -17,7 +17,7 @@ function isPortTaken(fault: unknown): boolean {
   return fault instanceof Error && Reflect.get(fault, 'code') === 'EADDRINUSE';
 }
 
-/** Starts the sandbox beside this service: it keeps its pages in the data folder and sends its messages here. */
+/** Starts the sandbox beside this service. It stores its pages in the data folder, and sends its messages to this service. */
 export async function runSandbox(options: LocalSandboxOptions): Promise<Sandbox> {
   const start = (port: number): Promise<Sandbox> =>
     startSandbox({

@@ -3,12 +3,12 @@ import path from 'node:path';
 
 const fileIn = (dataDir: string): string => path.join(dataDir, 'sandbox-address');
 
-/** Publishes for other programs of the same data folder where the sandbox answers. */
+/** Writes the sandbox's URL into the data folder, for other programs that use the folder. */
 export function writeSandboxAddress(dataDir: string, url: string): void {
   writeFileSync(fileIn(dataDir), `${url}\n`);
 }
 
-/** Where a sandbox of this data folder answers, as far as one was started. */
+/** The URL of the sandbox of a data folder; undefined if none was started. */
 export function readSandboxAddress(dataDir: string): string | undefined {
   return existsSync(fileIn(dataDir)) ? readFileSync(fileIn(dataDir), 'utf8').trim() : undefined;
 }

@@ -2,7 +2,7 @@ import type { Checkout, Checkouts, DisputeStatus, PlayedRefund, RefundStatus } f
 import type { SandboxFaults } from './faults.ts';
 import type { SandboxAccount } from './sandbox-keys.ts';
 
-/** A request to one of the APIs, as the sandbox keeps it for tests. */
+/** A request to one of the APIs, kept so that tests can look at it. */
 export interface ApiRequest {
   readonly provider: 'provider_a' | 'provider_b';
   readonly method: string;
@@ -17,24 +17,24 @@ export interface ApiAnswer {
   readonly body: unknown;
 }
 
-/** What both APIs and the pages work with. */
+/** Objects that both APIs and the pages use. */
 export interface SandboxContext {
   readonly checkouts: Checkouts;
   readonly faults: SandboxFaults;
-  /** The one clock: pages are made older, it never moves. */
+  /** The time. It is never advanced: to let pages expire, the sandbox makes them older. */
   readonly now: () => number;
-  /** The address under which it is reached. */
+  /** The URL under which the sandbox is reached. */
   readonly origin: () => string;
   /** Keys of accounts that take no payments. */
   readonly restricted: Set<string>;
-  /** Where an account's messages go. */
+  /** The URL to which an account's messages go. */
   readonly target: (account: {
     readonly secretKey: string;
     readonly provider: Checkout['provider'];
   }) => string | undefined;
-  /** Sends the merchant that the account changed, where the provider has such a message. */
+  /** Sends the merchant a message that the account changed, if the provider has such a message. */
   readonly tellAccount: (secretKey: string) => Promise<void>;
-  /** Sends the merchant what happened to a page; resolves when the message was delivered or given up. */
+  /** Sends the merchant a message about a page. Resolves when the message was delivered or given up. */
   readonly tell: (checkout: Checkout, happening: Happening) => Promise<void>;
 }
 
@@ -64,10 +64,10 @@ export interface ApiCall {
   readonly request: ApiRequest;
 }
 
-/** What provider_b keeps of a payment: 1.5 %. */
+/** The fee of provider_b: 1.5 %. */
 export const feeOfB = (amount: number): number => Math.floor((amount * 15) / 100_000) * 100;
 
-/** Takes the money for a page: the payer pressed Pay. */
+/** Pays a page, as if the payer had pressed Pay. */
 export function markPaid({ faults, now, checkouts }: SandboxContext, checkout: Checkout): void {
   checkout.status = 'paid';
   checkout.declined = false;
@@ -77,7 +77,7 @@ export function markPaid({ faults, now, checkouts }: SandboxContext, checkout: C
   checkouts.save();
 }
 
-/** Begins a refund, in the state that the faults say, and sends its message. */
+/** Begins a refund, in the status that the faults set, and sends its message. */
 export function beginRefund(context: SandboxContext, checkout: Checkout, id: string, amount: number): PlayedRefund {
   const refund: PlayedRefund = { id, amount, status: context.faults.newRefunds, createdAtMs: context.now() };
   checkout.refunds.push(refund);
@@ -86,7 +86,7 @@ export function beginRefund(context: SandboxContext, checkout: Checkout, id: str
   return refund;
 }
 
-/** The newest refund of a payment goes on, or fails after it had succeeded. @throws Error where there is none */
+/** Moves the newest refund of a payment to a status. It may fail after it had succeeded. @throws Error if there is no refund */
 export async function moveRefund(context: SandboxContext, reference: string, status: RefundStatus): Promise<void> {
   const checkout = [...context.checkouts.all()].find((one) => one.reference === reference);
   const refund = checkout?.refunds.at(-1);
@@ -96,7 +96,7 @@ export async function moveRefund(context: SandboxContext, reference: string, sta
   await context.tell(checkout, REFUND_HAPPENINGS[status]);
 }
 
-/** The merchant gives a payment back by hand, or the payer's bank takes it. @throws Error where nothing was paid */
+/** Returns a payment by a refund of the merchant or by the payer's bank. @throws Error if nothing was paid */
 export async function reversePayment(
   context: SandboxContext,
   reference: string,
@@ -117,8 +117,8 @@ function paidPage(context: SandboxContext, reference: string): Checkout {
   return checkout;
 }
 
-/** The payer's bank asks for a payment, or has decided. @throws Error where nothing was paid */
-/** @param amount what of the payment is disputed; all of it where none is named */
+/** Opens or decides a dispute of the payer's bank. @throws Error if nothing was paid */
+/** @param amount the disputed part of the payment; by default the whole payment */
 export async function disputePayment(
   context: SandboxContext,
   reference: string,
@@ -134,7 +134,7 @@ export async function disputePayment(
   await context.tell(checkout, status === 'open' ? 'dispute_opened' : 'dispute_closed');
 }
 
-/** A payment by a method that takes days arrives, or bounces. @throws Error where none is under way */
+/** Lets a payment by a method that takes days arrive or fail. @throws Error if none is under way */
 export async function finishDelayed(context: SandboxContext, reference: string, arrives: boolean): Promise<void> {
   const checkout = [...context.checkouts.all()].find((one) => one.reference === reference);
   if (checkout?.status !== 'processing') throw new Error('no payment of this page is under way');
@@ -143,17 +143,17 @@ export async function finishDelayed(context: SandboxContext, reference: string, 
   await context.tell(checkout, arrives ? 'arrived' : 'failed');
 }
 
-/** How long a page of provider_b may stay unpaid before the service gives it up. The provider itself ends no page. */
+/** How long a page of provider_b may stay unpaid until the service gives it up. The provider itself ends no page. */
 const PROVIDER_B_PAGE_MS = 24 * 3_600_000;
 
-/** The last try to pay was refused, on a page that ends with it. */
+/** Ends a page whose last attempt to pay was refused. */
 export function endUnpaid(context: SandboxContext, checkout: Checkout): void {
   checkout.status = 'failed';
   if (checkout.provider === 'provider_b') checkout.createdAtMs -= PROVIDER_B_PAGE_MS;
   context.checkouts.save();
 }
 
-/** The provider restricts an account, or lets it take payments again. */
+/** Restricts an account as the provider would, or lets it take payments again. */
 export function setAccountReady(context: SandboxContext, secretKey: string, ready: boolean): void {
   if (ready) context.restricted.delete(secretKey);
   else context.restricted.add(secretKey);

@@ -7,12 +7,12 @@ import type { Happening, SandboxContext } from './sandbox-context.ts';
 import { readSandboxKey, sandboxAccountId, sandboxWebhookSecret } from './sandbox-keys.ts';
 
 export interface WebhookOptions {
-  /** Where an account's messages go; undefined where there is no receiver. */
+  /** The URL to which an account's messages go; undefined if there is no receiver. */
   readonly target: (account: {
     readonly secretKey: string;
     readonly provider: Checkout['provider'];
   }) => string | undefined;
-  /** The wall clock, in Unix milliseconds: signatures carry it. */
+  /** The wall clock, in Unix milliseconds, for the time in signatures. */
   readonly now: () => number;
 }
 
@@ -22,7 +22,7 @@ interface Message {
   readonly headers: Record<string, string>;
 }
 
-/** Pauses between the tries of one message, in milliseconds; a real provider's are longer. */
+/** Pauses between the attempts to deliver a message, in milliseconds. A real provider's pauses are longer. */
 const RETRY_PAUSES_MS = [250, 1_000, 4_000];
 const ANSWER_TIME_MS = 10_000;
 
@@ -50,7 +50,7 @@ function compose(
   return { url, body, headers: { 'x-paystack-signature': signature } };
 }
 
-/** A message of provider_a about any object. */
+/** A signed message of provider_a about an object. */
 function signedEvent(
   url: string,
   secret: string,
@@ -75,7 +75,7 @@ async function post({ url, body, headers }: Message): Promise<boolean> {
     await answer.body?.cancel();
     return answer.status >= 200 && answer.status < 300;
   } catch {
-    // There is no receiver, or none that answers in time: to a provider that is a failed try like any other.
+    // No receiver answered in time. A provider counts that as a failed attempt.
     return false;
   }
 }
@@ -113,7 +113,7 @@ export function createWebhookSender(
     const message = compose(context(), options, checkout, happening);
     if (message === undefined || faults.webhooks === 'lost') return;
     if (faults.webhooks === 'reordered' && heldBack === undefined) {
-      // Waits for the next one, which then goes first. Where none comes it is late and not lost.
+      // Hold the message back until the next one has been sent. If no other comes, it is late, but not lost.
       heldBack = message;
       void pause(faults.lateMs).then(() => (heldBack === message ? takeHeldBack() : undefined));
       return;

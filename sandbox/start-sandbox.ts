@@ -25,27 +25,27 @@ import { createWebhookSender, type WebhookOptions } from './send-webhooks.ts';
 
 export interface SandboxOptions {
   readonly host?: string;
-  /** 0 takes any free port. */
+  /** The port; 0 takes any free port. */
   readonly port?: number;
   readonly production: boolean;
-  /** Keeps pages over restarts. */
+  /** The file that keeps pages across restarts. */
   readonly stateFile?: string | undefined;
   readonly webhookTarget: WebhookOptions['target'];
   readonly now: () => number;
-  /** A further judge of requests, such as a provider's published schema: what is wrong, or undefined. */
+  /** Another check of requests, for example by a provider's published schema. Returns the fault, or undefined. */
   readonly judge?: (request: ApiRequest) => string | undefined;
 }
 
 export interface Sandbox extends SandboxControls {
-  /** The address of both APIs. */
+  /** The URL of both APIs. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
 const MAX_BODY_BYTES = 262_144;
-/** A demo may run for months: what is only remembered is forgotten, oldest first. */
+/** Number of requests and answers that are remembered; the oldest are dropped, because a demo may run for months. */
 const MAX_REMEMBERED = 10_000;
-// A form may redirect to any merchant; img-src is for the page's empty icon alone.
+// A form may redirect to any merchant. `img-src` is needed only for the page's empty icon.
 const CSP =
   "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self' http: https:; base-uri 'none'; frame-ancestors 'none'";
 
@@ -75,14 +75,14 @@ function sendPage(response: ServerResponse, status: number, html: string): void 
     .end(html);
 }
 
-/** Appends parameters to an address and leaves the rest as the merchant spelled it: it may be signed. */
+/** Appends parameters to a URL. The rest keeps the merchant's spelling, because it may be signed. */
 function withParameters(address: string, parameters: Record<string, string>): string {
   const hash = address.indexOf('#');
   const [target, fragment] = hash === -1 ? [address, ''] : [address.slice(0, hash), address.slice(hash)];
   return `${target}${target.includes('?') ? '&' : '?'}${new URLSearchParams(parameters)}${fragment}`;
 }
 
-/** Where a payer goes after deciding: to the merchant, as the provider would send them, or to a page of ours. */
+/** The URL to which a payer goes after deciding: the merchant's, with the provider's parameters, or a page of the sandbox. */
 function wayBack(checkout: Checkout, outcome: string): string {
   if (checkout.provider === 'provider_b') {
     if (checkout.successUrl === null) return `/done/${checkout.pageId}`;
@@ -92,13 +92,13 @@ function wayBack(checkout: Checkout, outcome: string): string {
   return back ?? `/done/${checkout.pageId}`;
 }
 
-/** Whether a payer can still decide on a page. */
+/** Whether a page can still be paid. */
 const takesPayment = ({ faults }: SandboxContext, { status }: Checkout): boolean =>
   status === 'open' || (status === 'expired' && faults.payAfterExpiry);
 
 /**
- * `pay` pays, unless the card is declined: then the payer stays on the page and may try another one. `fail` is a payer whose last
- * try was refused on a page that ends with it. `cancel` goes back and leaves the page as it is.
+ * Applies a payer's decision. `pay` pays; if the card is declined, the payer stays on the page and may try another one. `fail` means that
+ * the last attempt was refused, and the page has ended. `cancel` sends the payer back, and leaves the page as it is.
  */
 async function decide(context: SandboxContext, checkout: Checkout, outcome: string): Promise<'back' | 'stay'> {
   if (!takesPayment(context, checkout) || outcome === 'cancel') return 'back';
@@ -149,7 +149,7 @@ async function servePage(
   response.writeHead(303, { location: way === 'stay' ? `/pay/${pageId}` : wayBack(checkout, outcome) }).end();
 }
 
-/** Key, kind of body, and the API that a path belongs to. */
+/** Reads the key of a call, its body, and the API to which its path belongs. */
 async function readCall(request: IncomingMessage, url: URL): Promise<{ secretKey: string; api: ApiRequest }> {
   const provider = url.pathname.startsWith('/v1/') ? 'provider_a' : 'provider_b';
   const text = await readText(request);
@@ -169,7 +169,7 @@ async function readCall(request: IncomingMessage, url: URL): Promise<{ secretKey
   };
 }
 
-/** provider_a answers a repeated key with what it answered first, and refuses it with anything else in it. */
+/** Repeats the first answer to an idempotency key, as provider_a does. Refuses a key that comes with another request. */
 class IdempotentAnswers {
   readonly #answers = new Map<string, { request: string; answer: Promise<ApiAnswer> }>();
 
@@ -191,7 +191,7 @@ class IdempotentAnswers {
   }
 }
 
-/** A refusal as each provider words it: one names the parameter, the other one has words alone. */
+/** Refusals in the providers' words. provider_a also names the parameter; provider_b has only the text. */
 const REFUSED_FIELDS = {
   email: { code: 'email_invalid', param: 'customer_email', message: 'Invalid Email Address Passed' },
   amount: { code: 'amount_too_small', param: 'line_items[0][price_data][unit_amount]', message: 'Amount is too small' },
@@ -246,14 +246,14 @@ async function serveApi(
   sendJson(response, withForeignRows(faults, api, answer));
 }
 
-/** Lists show what the merchant sells elsewhere too, newest first. */
+/** Adds rows of the merchant's other shops to the first page of a list. */
 function withForeignRows(
   { foreignRows }: SandboxFaults,
   { method, path, query }: ApiRequest,
   answer: ApiAnswer,
 ): ApiAnswer {
   const isList = method === 'GET' && /^\/(?:v1\/(?:charges|refunds|disputes)|transaction|refund|dispute)$/.test(path);
-  // A list of one payment's own holds nothing of another shop.
+  // A list of the objects of one payment has no rows of another shop.
   const isFirst = !query.has('payment_intent') && !query.has('starting_after') && (query.get('page') ?? '1') === '1';
   const { body } = answer;
   if (!isList || !isFirst || foreignRows.length === 0 || typeof body !== 'object' || body === null) return answer;
@@ -262,8 +262,8 @@ function withForeignRows(
 }
 
 /**
- * Controls are for programs on this machine. A web page that its user has open must not reach them: JSON cannot be sent
- * across origins unasked, and a name that was pointed here is neither `localhost` nor the host that this server knows itself by.
+ * Answers control requests, which only programs on this machine may send. A web page in the user's browser must not (CSRF): a browser sends
+ * JSON to another origin only with permission. DNS rebinding does not help either: the host must be `localhost` or this server's own.
  */
 async function serveControl(
   controls: SandboxControls,
@@ -287,8 +287,8 @@ async function serveControl(
 }
 
 /**
- * Starts both providers in one program: their APIs, hosted pages and signed webhooks.
- * @throws Error in production: play money must not be taken for real
+ * Starts both providers in one program, with their APIs, payment pages and signed webhooks.
+ * @throws Error in production, where play money could be mistaken for real money
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   if (options.production) throw new Error('the payment sandbox does not start in production');
@@ -329,7 +329,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
   const server = createServer((request, response) => {
     serve(request, response).catch(() => {
-      // What cannot be read is refused; nothing a caller sends may end the program.
+      // A request that cannot be read is refused. Nothing that a caller sends may end the program.
       if (!response.headersSent) sendJson(response, refusal('provider_b', 400, 'This request cannot be read.'));
     });
   });

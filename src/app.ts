@@ -63,7 +63,7 @@ import { webhookMessages } from './webhook-messages.ts';
 const EVENT = '/voting-events/:idOrCode';
 const PUBLIC_EVENT = '/public/voting-events/:idOrCode';
 
-/** Middlewares stand in the order in which refusals take precedence (completions 1.6), routers in the reference's. */
+/** Middlewares are in the order in which refusals take precedence (completions 1.6); routers are in the order of the API reference. */
 export function createApp(
   deps: Deps,
   rateLimiter: RateLimiter,

@@ -8,7 +8,7 @@ import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { ThreadPoster } from '#src/webhooks/thread-poster.ts';
 import { allJobs } from '#src/work.ts';
 
-/** Time for running webhook deliveries to finish at a stop; another process later repeats interrupted deliveries. */
+/** How long running webhook deliveries may take when the process stops. Another process repeats interrupted deliveries later. */
 const SENDER_GRACE_MS = 3_000;
 
 interface Running {
@@ -47,7 +47,7 @@ export class BackgroundWork {
     await this.#turn();
   }
 
-  /** Starts or stops without waiting. An error is logged; the next call tries again. */
+  /** Starts or stops the work, and does not wait. An error is logged, and the next call tries again. */
   want(wanted: boolean): void {
     if (wanted === this.#wanted && wanted === (this.#running !== undefined)) return;
     this.#wanted = wanted;

@@ -17,15 +17,15 @@ import { addLogCommands } from '#src/commands/verify-log.ts';
 import { addVoterCommands } from '#src/commands/voters.ts';
 import { readVersion } from '#src/platform/version.ts';
 
-// Loads only the command tree; a command imports its implementation when it runs.
+// Loads only the command tree. A command imports its implementation when it runs.
 
 const REFUSED = 1;
 const USAGE = 2;
 
-/** Searches argv directly, because `--json` must also apply if the command line cannot be parsed. */
+/** Searches argv, because `--json` must also apply if the command line cannot be parsed. */
 const isJson = (): boolean => process.argv.includes('--json');
 
-/** Whether the running command uses HTTP: its errors are then explained without loading database code. */
+/** Whether the running command uses HTTP. Its errors are then explained without loading database code. */
 let isRemote = false;
 
 const HELP = `
@@ -48,7 +48,7 @@ const program = new Command('cli')
   .option('--json', 'print one JSON value and nothing else')
   .version(readVersion(), '--version', 'print the version')
   .addHelpText('after', HELP)
-  // With --json, `report` prints the error as JSON instead.
+  // With `--json`, `report` prints the error as JSON instead.
   .configureOutput({ writeErr: (text) => (isJson() ? undefined : process.stderr.write(text)) })
   .showHelpAfterError('(--help shows the options and an example)')
   .exitOverride();
@@ -113,7 +113,7 @@ async function report(fault: unknown): Promise<number> {
   return REFUSED;
 }
 
-// A reader such as `head` may close the pipe early, which is no failure of the command.
+// A reader such as `head` may close the pipe early. That is no failure of the command.
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   if (fault.code !== 'EPIPE') throw fault;
   process.exit();

@@ -31,12 +31,12 @@ const webUrl = z
     'must be an address such as https://vote.example.org',
   )
   .transform((value) => /^.*[^/]/s.exec(value)?.[0] ?? '');
-/** An address that paths are put behind. */
+/** A URL to which paths are appended. */
 const baseOfUrls = webUrl.refine((value) => !/[?#@]/.test(value), 'must be an address without query and credentials');
 const key32 = (name: string) =>
   z
     .string()
-    // The decoder passes over every other sign.
+    // The decoder would ignore any other character.
     .regex(/^[\w+/-]+={0,2}$/, `must be ${name} in base64 (make one: openssl rand -base64 32)`)
     .transform((value): Buffer => Buffer.from(value, 'base64'))
     .refine(
@@ -67,7 +67,7 @@ const witnesses = z.string().transform((value, context): readonly WitnessPlace[]
 
 const UNREADABLE = 'cannot be read as an address: write signs such as # and / in the password as %23 and %2F';
 
-/** Whether libraries can parse an address, with several hosts or none: one that they cannot, they would print with its password. */
+/** Whether libraries can parse an address, with several hosts or none. They would print an unreadable one with its password. */
 function isReadable(address: string): boolean {
   const [, start = '', hosts = '', rest = ''] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(address) ?? [];
   return hosts.split(',').every((host) => URL.canParse(`${start}${host === '' ? 'localhost' : host}${rest}`));
@@ -78,7 +78,7 @@ const databaseUrl = z
   .regex(/^postgres(ql)?:\/\//, 'must be an address such as postgres://user:password@host:5432/database')
   .refine(isReadable, UNREADABLE);
 
-/** One database of several (docs/scaling.md, "More than one database"). */
+/** One of several databases, called cells (docs/scaling.md, "More than one database"). */
 export interface CellPlace {
   readonly name: string;
   /** May contain a password: never log it. */
@@ -88,7 +88,7 @@ export interface CellPlace {
 const CELL = /^([a-z][a-z0-9-]{0,19})=(postgres(?:ql)?:\/\/\S+)$/;
 const CELL_WORDS = `must list cells as name=postgres://…, several with commas: each name once, in lower case and not ${MAIN_CELL}, each address once`;
 
-/** Splits at commas before the next cell only, because an address may name several hosts with commas. */
+/** Splits only at commas before the next cell, because the address of a cell may name several hosts with commas. */
 const cells = z.string().transform((value, context): readonly CellPlace[] => {
   const parts = value.split(/,(?=[a-z][a-z0-9-]{0,19}=postgres)/).map((part) => CELL.exec(part.trim()));
   const places = parts.flatMap((part) => (part === null ? [] : [{ name: part[1] ?? '', url: part[2] ?? '' }]));
@@ -105,17 +105,17 @@ const environmentSchema = z.object({
   PORT: port.default(3000),
   HOST: z.string().min(1).optional(),
   BASE_URL: baseOfUrls.optional(),
-  /** Undefined in embedded mode: the database then lives in `dataDir`. */
+  /** Undefined in embedded mode, in which the database is in `dataDir`. */
   DATABASE_URL: databaseUrl
     .refine(
       (value) => !/[?&]target_session_attrs=(?!any|read-write|primary)/.test(value),
       'must lead to the server that takes writes: leave target_session_attrs out',
     )
     .optional(),
-  /** A replica for long reads; undefined without one. */
+  /** A replica for long reads; undefined if there is none. */
   DATABASE_READ_URL: databaseUrl.optional(),
   DATABASE_REQUIRE_STANDBY: onOff.default(false),
-  /** Further databases, each with whole accounts. */
+  /** Further databases, each with the whole data of some accounts. */
   DATABASE_CELLS: cells.default([]),
   DATA_DIR: z.string().min(1).optional(),
   /** The folder for the keys of secret events. If undefined, `readKeyFolders` chooses; the database stores keys encrypted. */
@@ -131,7 +131,7 @@ const environmentSchema = z.object({
     .transform((value) => value.split(',').map((part) => part.trim()))
     .pipe(z.array(key32('32 bytes')).min(1))
     .optional(),
-  /** The key that signs the ballot logs; undefined if it is derived from the secret key. */
+  /** The key that signs the ballot logs. If undefined, it is derived from the secret key. */
   LOG_SIGNING_KEY: key32('32 bytes').optional(),
   /** The witnesses that cosign the service's own log. */
   WITNESSES: witnesses.default([]),
@@ -148,13 +148,13 @@ const environmentSchema = z.object({
     .string()
     .regex(/@[^\s<>@]+>?$/, 'must hold an address, such as Voting <no-reply@example.org>')
     .default('Voting Service <no-reply@localhost.localdomain>'),
-  /** The envelope sender, which receives bounces; the sender's address if undefined. */
+  /** The envelope sender, to which bounces go; by default the sender's address. */
   MAIL_BOUNCES: z
     .string()
     .regex(/^[^\s<>@]+@[^\s<>@]+$/, 'must be an address such as bounces@example.org')
     .optional(),
   WORKER: onOff.default(true),
-  /** Number of processes that serve on one port. */
+  /** Number of processes that serve one port. */
   WEB_CONCURRENCY: count(64)
     .refine((value) => value >= 1, 'must be at least 1')
     .default(1),
@@ -165,11 +165,11 @@ const environmentSchema = z.object({
   PLANS_FILE: z.string().min(1).optional(),
   TRUST_PROXY: count(16).default(0),
   NODE_ENV: z.string().optional(),
-  /** Whether webhook receivers may be in private networks and use plain HTTP. */
+  /** Whether webhook receivers may be in private networks, and may use plain HTTP. */
   WEBHOOK_ALLOW_PRIVATE: onOff.default(false),
 });
 
-/** One setting for each payment provider, such as `PROVIDER_A_API_URL`. */
+/** The name of a payment provider's setting, such as `PROVIDER_A_API_URL`. */
 const addressOf = (name: ProviderName): string => `${name.toUpperCase()}_API_URL`;
 const providerAddresses = z
   .object(Object.fromEntries(PROVIDER_NAMES.map((name) => [addressOf(name), baseOfUrls.optional()])))
@@ -179,15 +179,15 @@ const providerAddresses = z
 type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
   ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
   : Lowercase<Name>;
-/** The settings of a schema by their property names; undefined if not set. */
+/** The settings of a schema, by property name; undefined if not set. */
 type Read<Schema extends z.ZodObject> = {
   readonly [Name in keyof Required<z.output<Schema>> as Camel<Name & string>]: z.output<Schema>[Name];
 };
 
-/** Settings with a default that depends on other settings. */
+/** Settings whose default depends on other settings. */
 type Given = 'host' | 'dataDir' | 'baseUrl' | 'websiteUrl' | 'apiDocUrl' | 'statusPageUrl';
 
-/** The settings from the environment, read and validated once at the start (completions 9.4). */
+/** The settings from the environment. They are read and validated once, at the start (completions 9.4). */
 export interface Config
   extends Omit<Read<typeof environmentSchema>, Given | 'databaseRequireStandby' | 'secretKey' | 'nodeEnv'>,
     Readonly<Record<Given, string>> {
@@ -196,10 +196,10 @@ export interface Config
   readonly requireStandby: boolean;
   /** The current key first, then replaced keys. Empty in embedded mode until a key is generated. */
   readonly secretKeys: readonly Buffer[];
-  /** The name of the ballot logs, stored in the database and not a setting; null before it is stored: the host name of BASE_URL. */
+  /** The name of the ballot logs. It is no setting, but stored in the database. Null until it is stored: then the host name of BASE_URL. */
   readonly logName: string | null;
   readonly production: boolean;
-  /** Base URLs of the payment providers, if not their real URLs. */
+  /** Base URLs of the payment providers, where they are not the real URLs. */
   readonly providerUrls: Readonly<Partial<Record<ProviderName, string | undefined>>>;
 }
 
@@ -208,7 +208,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The folder of the checkout, so that `.data` and `.env` do not depend on the current directory. */
 const PROJECT_ROOT = path.resolve(import.meta.dirname, '..');
 
-/** Loads settings from the file `.env` of the checkout, if it exists. Variables of the environment have priority. */
+/** Loads settings from the file `.env` of the checkout, if there is one. Variables of the environment take precedence. */
 export function loadEnvironmentFile(): void {
   const file = path.join(PROJECT_ROOT, '.env');
   if (existsSync(file)) process.loadEnvFile(file);
@@ -216,7 +216,7 @@ export function loadEnvironmentFile(): void {
 
 const resolveFolder = (folder: string): string => path.resolve(folder.replace(/^~(?=\/)/, homedir()));
 
-/** A link to a folder, or a mount of it, is the same place. */
+/** Identifies a folder, so that a link to it and a mount of it count as the same. */
 function placeOf(folder: string): string {
   if (!existsSync(folder)) return folder;
   const { dev, ino } = statSync(folder);
@@ -224,8 +224,8 @@ function placeOf(folder: string): string {
 }
 
 /**
- * Where the keys of secret events are stored: in BALLOT_KEYS_DIR if set, which all processes must share. Otherwise with the embedded
- * database, which only one machine uses, below DATA_DIR; else in the database.
+ * Where the keys of secret events are stored. If BALLOT_KEYS_DIR is set, they are there, and all processes must share that folder.
+ * Otherwise, with the embedded database, which only one machine uses, below DATA_DIR; else in the database.
  */
 function readKeyFolders(
   settings: Read<typeof environmentSchema>,
@@ -260,7 +260,7 @@ function readSettings<Schema extends z.ZodObject>(schema: Schema, environment: E
   return Object.fromEntries(Object.keys(schema.shape).map((name) => [camel(name), found[name]])) as Read<Schema>;
 }
 
-/** @throws ConfigError with one line that names the bad setting, but not its value, which may be a secret */
+/** @throws ConfigError with one line that names the bad setting, but not its value, which may be secret */
 export function readConfig(environment: Environment = process.env): Config {
   const read = readSettings(environmentSchema, environment);
   const { databaseRequireStandby, secretKey, nodeEnv, ...settings } = read;
@@ -291,7 +291,7 @@ export function readConfig(environment: Environment = process.env): Config {
     websiteUrl: settings.websiteUrl ?? baseUrl,
     apiDocUrl: settings.apiDocUrl ?? `${baseUrl}/reference`,
     statusPageUrl: settings.statusPageUrl ?? `${baseUrl}/health`,
-    // The demo uses the embedded database, and its addresses end in .example, which has no mail servers.
+    // The demo uses the embedded database, and its e-mail addresses end in .example, for which there are no mail servers.
     emailDomainCheck: settings.emailDomainCheck ?? !embedded,
     plansFile: settings.plansFile === undefined ? undefined : path.resolve(settings.plansFile),
     production: nodeEnv === 'production',
@@ -307,12 +307,12 @@ const COMMAND_SETTINGS = [
   'VOTING_API',
   'PG_BIN',
 ];
-/** Prefixes that only this service uses. */
+/** Prefixes of variables that only this service uses. */
 const OWN_PREFIX = /^(?:BALLOT_KEYS|WEBHOOK|PROVIDER_[AB]|METRICS|VOTING)_/;
-/** Kubernetes sets variables with such words for a service called `voting`. */
+/** Kubernetes sets variables with these words for a service that is called `voting`. */
 const OF_KUBERNETES = /_(?:SERVICE|PORT)(?:_|$)/;
 
-/** Levenshtein distance. */
+/** The Levenshtein distance of two texts. */
 function editDistance(one: string, other: string): number {
   let above = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (const [row, letter] of [...one].entries()) {
@@ -326,7 +326,7 @@ function editDistance(one: string, other: string): number {
   return above.at(-1) ?? 0;
 }
 
-/** A line for each variable that looks like a misspelled setting. Short names must match closely: other programs have similar names. */
+/** A line for each variable that looks like a misspelled setting. Short names must be closer: other programs have similar names. */
 export function listUnknownSettings(environment: Environment = process.env): string[] {
   const known = [
     ...Object.keys(environmentSchema.shape),
@@ -343,7 +343,7 @@ export function listUnknownSettings(environment: Environment = process.env): str
   });
 }
 
-/** The keys of a payment business to connect, as far as they are set. */
+/** The keys of a payment business to connect, where they are set. */
 export function readPaymentCredentials(): { secretKey?: string; webhookSecret?: string } {
   const { PAYMENT_SECRET_KEY: secretKey, PAYMENT_WEBHOOK_SECRET: webhookSecret } = withoutEmpty(process.env);
   return {
@@ -362,13 +362,13 @@ const apiAccessSchema = environmentSchema.pick({ PORT: true }).extend({
   VOTING_API: baseOfUrls.optional(),
 });
 
-/** The API key and base URL for organizers' commands; the service on this machine unless VOTING_API is set. @throws ConfigError */
+/** The API key and base URL for organizers' commands; without VOTING_API, the URL of this machine's service. @throws ConfigError */
 export function readApiAccess(environment: Environment = process.env) {
   const { votingApiKey: key, votingApi: address, port } = readSettings(apiAccessSchema, environment);
   return { key, baseUrl: address ?? `http://127.0.0.1:${port}` };
 }
 
-/** The environment of the verifier process: this environment, with the API key if one was given. */
+/** The environment of the verifier process: the present environment, with the API key if one is given. */
 export function verifierEnvironment(votingKey: string | undefined): Environment {
   return votingKey === undefined ? process.env : { ...process.env, VOTING_KEY: votingKey };
 }

@@ -34,33 +34,33 @@ import type { Config } from './config.ts';
 
 export interface Standing {
   isServed: boolean;
-  /** When its heartbeat was last answered, by `monotonicMs`; infinite where no heartbeat runs. */
+  /** When the cell last answered a heartbeat, by `monotonicMs`; infinite if no heartbeat runs. */
   answeredAt: number;
 }
 
-/** Everything that requests and jobs depend on. */
+/** Everything on which requests and jobs depend, for one cell (one of the service's databases). */
 export interface Deps {
   /** Counts the ballots of events, in this thread or another. */
   readonly counting: Counting;
   readonly config: Config;
   readonly version: string;
-  /** Its name among the cells: `main` with one database. */
+  /** The name of this cell; `main` if there is only one database. */
   readonly cell: string;
-  /** Every cell by name, this one too. Each is asked for what it holds: no directory could differ from them. */
+  /** All cells by name, with this one. The cells themselves are asked what they contain: a directory could differ from them. */
   readonly cells: ReadonlyMap<string, Deps>;
-  /** Whether this process found the cell's database to be one of this service, and when it answered. */
+  /** Whether this process has found that the cell's database belongs to this service, and when it last answered. */
   readonly standing: Standing;
   /** May contain a password: never log it. */
   readonly databaseUrl: string;
   readonly db: Database;
-  /** A separate pool for searches, statistics and long lists, which must not take connections from casts and confirms. */
+  /** A separate pool for searches, statistics and long lists, which must not take connections away from casts and confirms. */
   readonly reads: Database;
   /** For reads that a replica can answer: `reads` if DATABASE_READ_URL is set, `db` otherwise. */
   readonly copy: Database;
-  /** Separate pools for jobs that must not wait for other users' connections. */
+  /** Separate pools for jobs, which must not wait for connections that others use. */
   readonly jobDatabases: { readonly mails: Database; readonly deletions: Database; readonly webhooks: Database };
   readonly clock: DatabaseClock;
-  /** Identifies this process among all processes on the database: 16 random bytes. */
+  /** Identifies this process among all processes that use the database: 16 random bytes. */
   readonly processId: Buffer;
   readonly idempotency: IdempotencyStore;
   readonly load: Load;
@@ -71,7 +71,7 @@ export interface Deps {
   readonly threads: ThreadPool;
   /** Separate threads for the final counts of closing events, so that requests never delay a close. */
   readonly closeThreads: ThreadPool;
-  /** The same for letters: a file takes minutes. */
+  /** Separate threads for letters, because a file takes minutes. */
   readonly letterThreads: ThreadPool;
   readonly ids: Ids;
   readonly log: Log;
@@ -79,15 +79,15 @@ export interface Deps {
   readonly secrets: Secrets;
   readonly ballotKeys: BallotKeys;
   readonly logRecorder: LogRecorder;
-  /** Resets voters approved by their key during a rehearsal to pending. Implemented by `voters`, which computes their MACs. */
+  /** Sets voters whom a key approved in a rehearsal back to pending. `voters` implements it, because it makes their tags (MACs). */
   readonly takeApprovalsBack: (tx: Transaction, event: LockedEvent) => Promise<void>;
-  /** Adds the candidates Yes, No and Abstain to each referendum without candidates. */
+  /** Adds the candidates Yes, No and Abstain to each referendum that has no candidates. */
   readonly giveOptions: (tx: Transaction, organizer: Organizer) => Promise<void>;
   /** Signs the checkpoints of ballot logs, and the promises to voters. */
   readonly logKey: NoteSigner;
   /** Stores the last checkpoint of each log outside of the database. */
   readonly checkpoints: CheckpointMemory;
-  /** Ballots that this process confirmed, to detect their removal by direct SQL. */
+  /** Ballots that this process confirmed. By these, it detects their removal by direct SQL. */
   readonly acknowledged: Acknowledged;
   readonly ballotPublisher: BallotPublisher;
   /** The signer of the service's own log, and the memory of its head. */
@@ -102,7 +102,7 @@ export interface Deps {
   readonly pricing: Pricing;
   /** The content of the console; undefined if the service has no console. */
   readonly consoleFeed: ConsoleFeed | undefined;
-  /** URL of the sandbox that simulates payment providers; undefined if it does not run. */
+  /** URL of the sandbox that simulates payment providers; undefined if none runs. */
   readonly sandboxUrl: string | undefined;
   readonly ownInbox: OwnInbox;
   readonly webhookReach: WebhookReach;

@@ -27,7 +27,7 @@ import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { Deps } from './deps.ts';
 import type { Fulfilments } from './payments/payment-deps.ts';
 
-/** How each kind of payment is fulfilled, checked and reversed: maps the kind to functions of the folder that delivers its goods. */
+/** How each kind of payment is fulfilled, checked and reversed: the functions of the folder that delivers the purchase. */
 function fulfilments(deps: Deps): Fulfilments {
   return {
     vote: {
@@ -45,7 +45,7 @@ function fulfilments(deps: Deps): Fulfilments {
       firstStatus: 201,
       fulfil: async (tx, attempt) => ({ data: await registerPaidCandidate(tx, deps, attempt) }),
       check: (tx, attempt) => checkPaidCandidate(tx, attempt),
-      // After a refund or chargeback at the provider, the organizer decides whether the candidate stays; a webhook reports it.
+      // After a refund or dispute at the provider, the organizer decides whether the candidate stays; a webhook reports it.
       reverse: async (tx, attempt, _code, by) =>
         by === 'organizer' ? withdrawPaidCandidate(tx, deps, attempt) : undefined,
       drop: async () => undefined,

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import '#src/platform/quick-start.ts';
 
-// Dynamic imports, because static imports would all be loaded before `quick-start.ts` takes effect.
+// Use dynamic imports, because static imports would be loaded before `quick-start.ts` takes effect.
 const { loadEnvironmentFile, readConfig } = await import('#src/config.ts');
 loadEnvironmentFile();
 if (cluster.isWorker) await (await import('#src/many-processes.ts')).serveAsOneOfMany();

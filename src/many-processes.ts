@@ -13,7 +13,7 @@ import { requireFreePort } from '#src/server/listen.ts';
 import { serveMetrics } from '#src/server/metrics.ts';
 import { createDeps, type Service, sharesPortInKernel, startService } from '#src/service.ts';
 
-/** Values that the first process sends to the others because they are not in the environment. */
+/** Values that the first process sends to the others, because the environment does not contain them. */
 interface Prepared {
   readonly databaseUrl: string;
   /** URL of the sandbox that simulates the payment providers. */
@@ -21,35 +21,35 @@ interface Prepared {
 }
 
 interface Order extends Prepared {
-  /** Whether this process may run jobs: true for one process only. */
+  /** Whether this process may run jobs. Only one process may. */
   readonly worker: boolean;
-  /** The initial state of the console; undefined without a console. */
+  /** The initial state of the console; undefined if there is no console. */
   readonly console: Start | undefined;
 }
 
 /** A message between processes. */
 interface Said {
-  /** A new entry of the console: every process shows the entries of all. */
+  /** A new entry of the console. Every process shows the entries of all processes. */
   readonly consoleEntry?: FeedEntry;
   /** The port on which the process serves. */
   readonly port?: number;
-  /** Why another build is to serve the database, so that all processes stop. */
+  /** Why another build takes over the database. All processes of this build then stop. */
   readonly replaced?: string;
 }
 
-/** Ignores the error of a send to a process that has just ended: unhandled, it would end this process. */
+/** Ignores the error of a message to a process that has just ended: without a handler, it would end this process. */
 const letGo = (): void => undefined;
 
 const RESTART_PAUSE_MS = 1_000;
-/** Time until a stopping process is killed. Normally it ends earlier, through its own time limit. */
+/** Time until a stopping process is killed. Normally its own time limit ends it earlier. */
 const STOP_MS = TIME_LIMITS.stopMs - 1_000;
 
-/** Reports to the first process. */
+/** Sends a message to the first process. */
 const report = (said: Said): void => {
   process.send?.(said, undefined, undefined, letGo);
 };
 
-/** Serves as one of several processes on one port, until it is asked to stop. */
+/** Serves as one of several processes on one port, until the first process asks it to stop. */
 export async function serveAsOneOfMany(): Promise<void> {
   await serve().catch((fault: unknown) => {
     const refusal = findSchemaRefusal(fault);
@@ -65,7 +65,7 @@ async function serve(): Promise<void> {
   const deps = createDeps(config, order.databaseUrl, createLog(config.logLevel), order.sandboxUrl);
   if (order.console !== undefined) joinConsole(deps.consoleFeed, order.console);
   const service = await startService(deps, order.databaseUrl);
-  // Listens on after the first signal: a supervisor may signal every process, and the first process then signals each again.
+  // Keep listening after the first signal: a supervisor may signal every process, and the first process then signals each once more.
   const asked = Promise.withResolvers<void>();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => asked.resolve());
   asked.promise.then(async () => {
@@ -84,7 +84,7 @@ function joinConsole(feed: ConsoleFeed | undefined, start: Start): void {
   });
 }
 
-/** Ends the process after a time limit even if something hangs, before the process that asked it to stop kills it. */
+/** Ends the process after a time limit even if something hangs, before the process that asked it to stop would kill it. */
 export function endInTime(ms: number): void {
   const end = (): void => {
     process.stderr.write('Something did not stop in time; what it held is taken up by the next process.\n');
@@ -102,11 +102,11 @@ async function stopWorker(worker: Worker): Promise<void> {
   clearTimeout(late);
 }
 
-/** Serves with forked processes on one port; the first runs the jobs. Replaces a process that dies. */
+/** Serves with forked processes on one port, the first of which runs the jobs. Replaces a process that dies. */
 export async function serveWithMany(config: Config, prepared: Prepared, say: (line: string) => void): Promise<Service> {
   if (sharesPortInKernel(config.port)) await requireFreePort(config);
   const workers = new Map<number, Worker>();
-  // Collects console entries, so that the replacement of a process shows earlier entries, too.
+  // Collects console entries, so that the replacement of a process also shows earlier entries.
   const feed = offersConsole(config) ? new ConsoleFeed(systemClock.now()) : undefined;
   const relay = (from: Worker, consoleEntry: FeedEntry): void => {
     feed?.take(consoleEntry);

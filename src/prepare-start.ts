@@ -20,7 +20,7 @@ import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { checkKeyFolders, checkPlaces } from '#src/voting-events/check-ballot-keys.ts';
 import { markFirst, shareIdentity } from '#src/voting-events/key-places.ts';
 
-/** All checks for the start and for `doctor`. Writes nothing. @param now this machine's clock, Unix milliseconds */
+/** All checks of the start and of `doctor`. Writes nothing. @param now this machine's clock, Unix milliseconds */
 export async function checkStart(config: Config, url: string, now: () => number): Promise<Finding[]> {
   try {
     const server = await checkServer(url, now, config.requireStandby);
@@ -29,7 +29,7 @@ export async function checkStart(config: Config, url: string, now: () => number)
       server.push(await checkCopy(url, databaseReadUrl));
     const folders = await checkKeyFolders(config);
     if (server.some(({ status }) => status === 'failed')) return [...server, ...folders];
-    // `lookAt` does not require this build's schema number, because the start may be about to migrate.
+    // `lookAt` accepts any schema number, because the start may be about to migrate.
     const stored = await lookAt(url, async (client) => [
       ...(await checkIdentity(config, client)),
       ...(await checkPlaces(config, client)),
@@ -53,29 +53,29 @@ function refuseFailed(findings: readonly Finding[]): void {
  * Checks a database, migrates it, and stores the identity of the service.
  * @returns the configuration with the stored name and key of the logs, and warnings
  * @param say receives a line for the operator for each change of the database
- * @throws StartRefused, SchemaRefused before any write, if the operator must fix something first
+ * @throws StartRefused, SchemaRefused if the operator must fix something first; nothing is written then
  */
 export async function prepareStart(config: Config, url: string, now: () => number, say: (line: string) => void) {
   const findings = await checkStart(config, url, now);
-  // `migrate` checks the schema itself, because another process may be migrating now.
+  // Ignore findings about the schema: `migrate` checks it, because another process may be migrating now.
   refuseFailed(findings.filter(({ name }) => name !== 'schema'));
   await requireWritable(config);
   await migrate(url, { insists: config.databaseUrl === undefined, say });
   return withConnection(url, async (client) => {
     await storeIdentity(config, client);
-    // Another process may have stored its identity first, with other keys.
+    // Another process may have stored its identity first, made with other keys.
     refuseFailed(await checkIdentity(config, client));
     await markFirst(config, client);
-    // The operator should know them, but they do not prevent the start.
+    // Warnings do not prevent the start, but the operator should know them.
     const warnings = findings.filter(({ status }) => status === 'warning');
     return { config: await withLogIdentity(config, client), warnings };
   });
 }
 
-/** Settings as they apply to another cell than the main one. */
+/** The settings for a cell other than the main cell. */
 const ofCell = (config: Config): Config => ({ ...config, databaseReadUrl: undefined });
 
-/** Makes an empty cell one of this service. @param config as the start of the main cell completed it @throws StartRefused for another service's */
+/** Makes an empty cell part of this service. @param config completed by the main cell's start @throws StartRefused if another service's */
 export async function joinCell(config: Config, mainUrl: string, { name, url }: CellPlace): Promise<void> {
   await requireMigrated(url);
   await withConnection(url, async (client) => {
@@ -90,8 +90,8 @@ export async function joinCell(config: Config, mainUrl: string, { name, url }: C
 }
 
 /**
- * Checks and migrates the other cells, and makes them those of this service. One that cannot be reached is named and does not stop the
- * start: it is begun when it answers.
+ * Checks and migrates the other cells, and makes them part of this service. A cell that cannot be reached does not stop the start: a note
+ * names it, and it is begun when it answers.
  * @throws StartRefused, SchemaRefused, with the name of the cell
  */
 export async function prepareCells(config: Config, mainUrl: string, now: () => number, say: (line: string) => void) {
@@ -112,7 +112,7 @@ export async function prepareCells(config: Config, mainUrl: string, now: () => n
   }
 }
 
-/** `doctor`: a line for each other cell. */
+/** Checks each cell except the main cell, and returns one line for each to `doctor`. */
 export async function checkCells(config: Config, now: () => number): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const { name, url } of config.databaseCells) {
@@ -124,7 +124,7 @@ export async function checkCells(config: Config, now: () => number): Promise<Fin
   return findings;
 }
 
-/** A process that runs jobs stores checkpoints in DATA_DIR. @throws the file system's error if it cannot */
+/** Checks that a process that runs jobs can store checkpoints in DATA_DIR. @throws the file system's error if it cannot */
 async function requireWritable({ dataDir, worker }: Config): Promise<void> {
   if (!worker) return;
   await mkdir(dataDir, { recursive: true });
@@ -133,7 +133,7 @@ async function requireWritable({ dataDir, worker }: Config): Promise<void> {
   await rm(probe, { force: true });
 }
 
-/** Completes the configuration of a command or a further process. @throws SchemaRefused if not migrated, StartRefused for a wrong key */
+/** Completes the configuration of a command or another process. @throws SchemaRefused if not migrated, StartRefused for a wrong key */
 export async function joinRunning(config: Config, url: string): Promise<Config> {
   await requireMigrated(url);
   return withConnection(url, async (client) => {
@@ -142,7 +142,7 @@ export async function joinRunning(config: Config, url: string): Promise<Config> 
   });
 }
 
-/** Adds the secret key of embedded mode, which is created once and stored in DATA_DIR with the data that it encrypts. */
+/** Adds the secret key of embedded mode. It is made once, and stored in DATA_DIR beside the data that it encrypts. */
 export function withSecretKey(config: Config): Config {
   if (config.secretKeys.length > 0) return config;
   const file = path.join(config.dataDir, 'secret-key');

@@ -9,7 +9,7 @@ import type { Readings } from '#src/server/metrics.ts';
 import type { WitnessPlace } from '#src/service-log/ask-witness.ts';
 import { readWitnessLag } from './service-log/ask-witnesses.ts';
 
-/** Figures that only the database has. @param jobs all kinds, so that kinds without pending or failed jobs show 0 */
+/** Figures that only the database has. @param jobs all kinds of jobs, so that kinds without pending or failed jobs show 0 */
 export async function readFigures(
   db: Database,
   jobs: readonly Pick<AnyJob, 'name' | 'group'>[],
@@ -29,7 +29,7 @@ export async function readFigures(
   const { rows: due } = await db.$client.query<{ task: string; seconds: string }>(`
     SELECT name AS task, ((now_ms() - min(run_at)) / 1000.0)::text AS seconds FROM jobs
     WHERE run_at <= now_ms() AND held_by IS NULL AND attempts < max_attempts GROUP BY 1`);
-  // Each retry moves a mail's due time, so measure from its creation: that is how long its voter has waited.
+  // Measure from the creation of a mail: that is how long its voter has waited. Each retry moves the due time.
   const { rows: waiting } = await db.$client.query<{ seconds: string }>(
     `SELECT coalesce((now_ms() - min(created_at)) / 1000.0, 0)::text AS seconds FROM jobs
      WHERE name = ANY ($1) AND attempts < max_attempts`,
@@ -56,7 +56,7 @@ export async function readFigures(
   };
 }
 
-/** Figures of which the whole service has as much as its cells together; of the others it has the greatest. */
+/** Figures that are added up over the cells. Of any other figure, the service shows the greatest. */
 const ADDED: readonly (keyof Readings)[] = [
   'poolWaiting',
   'pendingWebhooks',
@@ -81,7 +81,7 @@ function join(name: keyof Readings, one: Figure, other: Figure): Figure {
   return both;
 }
 
-/** The figures of all cells that answer, as one. */
+/** The figures of all cells that answer, combined into one set. */
 export async function readFiguresOfCells(
   cells: readonly Deps[],
   jobs: Parameters<typeof readFigures>[1],

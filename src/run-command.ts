@@ -33,9 +33,9 @@ import { closeDeps, createDeps } from '#src/service.ts';
 import { requireRoomForVoters } from '#src/voters/take-rows.ts';
 import { findAnyEvent } from '#src/voting-events/access.ts';
 
-// The database access of commands. Loaded only when a command needs it, so that `--help` starts quickly.
+// The database access of commands. It is loaded only when a command needs it, so that `--help` starts quickly.
 
-/** The name after `--cell`. Searched in argv, as a command may find its cell before it reads its options. */
+/** The name after `--cell`. It is searched for in argv, because a command may choose its cell before it reads its options. */
 function namedCell(): string | undefined {
   const at = process.argv.findIndex((word) => /^--cell(?:=|$)/.test(word));
   return at < 0 ? undefined : (process.argv[at]?.split('=')[1] ?? process.argv[at + 1] ?? '');
@@ -50,13 +50,13 @@ function urlOfCell({ databaseCells }: Config, main: string): string {
   return place.url;
 }
 
-/** An ID, or what stands behind `--event`. */
+/** Arguments that are IDs, or that follow `--event`. */
 function namedThings(): string[] {
   const words = process.argv.slice(2).flatMap((word) => /^(--[a-z-]+)=(.*)$/s.exec(word)?.slice(1) ?? [word]);
   return words.filter((word, at) => /^(?:acc|evt|key|biz|pay)_[0-9a-z]+$/.test(word) || words[at - 1] === '--event');
 }
 
-/** The cell that a command is about: that of `--cell`, the one with what an argument names, or the main one. */
+/** The cell (database) of a command: the cell after `--cell`, the cell with the thing that an argument names, or the main cell. */
 async function chooseCell(main: Deps): Promise<Deps> {
   const cells = [...main.cells.values()];
   for (const named of namedThings()) {
@@ -66,7 +66,7 @@ async function chooseCell(main: Deps): Promise<Deps> {
   return main;
 }
 
-/** Passes the settings and the database URL to `work`: the configured server, or the embedded one, which is stopped afterwards. */
+/** Passes the settings and the database URL to `work`. The embedded server, if used, is stopped afterwards. */
 async function atDatabase(work: (given: Config, url: string, isOwn: boolean) => Promise<Answer>): Promise<Answer> {
   loadEnvironmentFile();
   const given = readConfig();
@@ -79,7 +79,7 @@ async function atDatabase(work: (given: Config, url: string, isOwn: boolean) => 
   }
 }
 
-/** @throws what is neither the database's fault nor a refusal */
+/** Returns false for a fault of the database or a refusal. @throws any other error */
 function isRefused(fault: unknown): false {
   if (
     explainDatabaseFault(fault) === undefined &&
@@ -93,18 +93,18 @@ function isRefused(fault: unknown): false {
 /** Runs `work` on the database. Without DATABASE_URL, uses or starts the embedded database. */
 export const withDeps = (work: (deps: Deps) => Promise<Answer>): Promise<Answer> =>
   atDatabase(async (given, url, isOwn) => {
-    // Migrate only an embedded database that this command started. Others are migrated by `migrate` or at the start of the service.
+    // Migrate only an embedded database that this command has started. `migrate` or the start of the service migrates any other.
     if (isOwn) await migrate(url, { insists: true });
     const config = await joinRunning(withSecretKey(given), url);
     const main = createDeps(config, given.databaseUrl ?? url, createLog('silent'), readSandboxAddress(given.dataDir));
     for (const place of config.databaseCells) {
       const cell = main.cells.get(place.name);
       if (cell === undefined) continue;
-      // A cell that is down, or not of this service, stays unserved; a command that needs it says so.
+      // A cell that does not answer, or belongs to another service, stays unserved. A command that needs it reports this.
       cell.standing.isServed =
         place.url === url || (await joinCell(config, main.databaseUrl, place).then(() => true, isRefused));
     }
-    // A command has no heartbeat: without this, the clock of the operator's machine would decide expiries and windows.
+    // A command has no heartbeat. Without this, the clock of the operator's machine would decide expiries and time windows.
     for (const { standing, clock, db } of main.cells.values()) {
       const askedAt = monotonicMs();
       if (standing.isServed) clock.follow(await readNow(db), askedAt, monotonicMs());
@@ -118,12 +118,12 @@ export const withDeps = (work: (deps: Deps) => Promise<Answer>): Promise<Answer>
     }
   });
 
-/** Serves the API to this command only, as the account that owns an event, so that the operator needs no API key of the account. */
+/** Serves the API only to this command, as the account that owns an event, so that the operator needs no API key of this account. */
 export const withOwnService = (reference: string, work: Parameters<Cli['withOwnService']>[1]): Promise<Answer> =>
   withDeps(async (deps) => {
     const event = await findAnyEvent(deps.db, reference);
     const account = orNotFound(await findAccount(deps.db, event.accountId));
-    // Any user of this machine can reach the port, so a random key for this run protects it.
+    // Any user of this machine can reach the port, so a random key protects it during this run.
     const key = randomBytes(32).toString('hex');
     const caller: Caller = {
       ...{ keyId: OPERATOR, keyName: OPERATOR, keyHint: '', keyExpiresAt: null, keyCreatedAt: 0 },
@@ -149,7 +149,7 @@ export const withOwnService = (reference: string, work: Parameters<Cli['withOwnS
     }
   });
 
-/** Passes the settings to `work`, with the embedded database's URL if no other is set; does not migrate or check. */
+/** Passes the settings to `work`, with the embedded database's URL if no other is set. Neither migrates nor checks. */
 export const withDatabase = (work: Parameters<Cli['withDatabase']>[0]): Promise<Answer> =>
   atDatabase((given, url) => {
     const config = withSecretKey(given);
@@ -161,7 +161,7 @@ export const withDatabase = (work: Parameters<Cli['withDatabase']>[0]): Promise<
     return work(config, check, url);
   });
 
-/** Passes the settings and the URL of a configured server to `work`. Refuses the embedded database, which is backed up as files. */
+/** Passes the settings and the URL of a configured server to `work`. Refuses the embedded database, whose files are the backup. */
 export function withServer(work: Parameters<Cli['withServer']>[0]): Promise<Answer> {
   loadEnvironmentFile();
   const config = readConfig();
@@ -173,7 +173,7 @@ export function withServer(work: Parameters<Cli['withServer']>[0]): Promise<Answ
   return work(config, urlOfCell(config, config.databaseUrl), readProgramFolders());
 }
 
-/** Passes the folders of PostgreSQL's programs to `work`; reads no setting of the service. */
+/** Passes the folders of PostgreSQL's programs to `work`. Reads no other setting. */
 export function withPrograms(work: Parameters<Cli['withPrograms']>[0]): Promise<Answer> {
   loadEnvironmentFile();
   return work(readProgramFolders());
@@ -185,7 +185,7 @@ function wordsOfRefusal(fault: ApiError | VotingServiceError): string {
   return issues.length > 1 ? issues.map(({ field, message }) => `\n  ${field}: ${message}`).join('') : fault.message;
 }
 
-/** The error message for the user of a command; undefined for a bug, whose stack trace is then printed. */
+/** The error message for the user of a command. Undefined for a bug, whose stack trace is then printed. */
 export function wordsOf(fault: unknown): string | undefined {
   if (fault instanceof ConfigError || fault instanceof EmbeddedDatabaseInUse) return fault.message;
   if (fault instanceof CellSilent) return `Refused: ${fault.message}; \`cells status\` says why.`;

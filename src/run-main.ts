@@ -37,7 +37,7 @@ function plainReason(fault: unknown): string | undefined {
   return reason === undefined ? undefined : `Cannot start: the database cannot be used: ${reason}. Check DATABASE_URL.`;
 }
 
-/** @returns also what was begun beside the service: the sandbox and the embedded database. If the start fails, both are stopped. */
+/** Starts the service. @returns also the sandbox and the embedded database, if they were started; if the start fails, both are stopped */
 async function start(given: Config) {
   await readAssets();
   for (const line of listUnknownSettings()) say(`Note: ${line}. See .env.example.`);
@@ -48,7 +48,7 @@ async function start(given: Config) {
   begun.defer(async () => database?.stop());
   const url = given.databaseUrl ?? database?.url ?? '';
   const { config, warnings } = await prepareStart(withSecretKey(given), url, () => systemClock.now(), say);
-  // With the embedded database, omit the warnings, because the user cannot fix their causes.
+  // With the embedded database, omit warnings, whose causes the user cannot fix.
   if (!embedded) for (const { detail, cure } of warnings) say(`Note: ${detail}. ${cure}`.trim());
   await prepareCells(config, url, () => systemClock.now(), say);
   let address: string | undefined;
@@ -73,19 +73,19 @@ async function start(given: Config) {
   say(`Listening on ${address}${processes}`);
   const seal = (eventId: string): Promise<unknown> => sequenceLog(sealDeps(deps), eventId, 1);
   if (embedded) await showDemo(deps, address, sandbox !== undefined, seal, say);
-  // With several processes, this one only supervises the others.
+  // With several processes, this process only supervises the others.
   if (!alone) await closeDeps(deps);
-  // `isTrial`: Ctrl-C stops the service at once, because on a developer's machine no proxy has to notice the stop first.
+  // `isTrial`: Ctrl-C stops the service at once, because on a developer's machine no proxy must notice the stop first.
   return { service, beside: begun.move(), isTrial: embedded && !config.production };
 }
 
-/** Runs until asked to stop or replaced by another build. Exit status 0 after a clean stop, otherwise 1. */
+/** Runs until it is asked to stop, or another build replaces it. The exit status is 0 after a clean stop, otherwise 1. */
 export async function runMain(read: () => Config): Promise<void> {
   try {
-    // Listen for signals before the start: a stop during the start then waits for its end and shuts down cleanly.
+    // Listen for signals before the start: a stop during the start then waits until the start ends, and shuts down cleanly.
     const asked = Promise.withResolvers<'SIGTERM' | 'SIGINT'>();
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => asked.resolve(signal));
-    // A start may wait longer than a stop may take, such as for the migration of another process.
+    // Set the limit here, because a start may wait longer than a stop may take, for example for another process's migration.
     asked.promise.then(() => endInTime(TIME_LIMITS.stopMs));
     const { service, beside, isTrial } = await start(read());
     const why = await Promise.race([asked.promise, service.replaced]);

@@ -12,16 +12,16 @@ import type { RunningCell } from './start-cell.ts';
 const AGAIN_MS = 2 * SECOND_MS;
 
 interface Others {
-  /** That of the main cell. */
+  /** The dependencies of the main cell. */
   readonly deps: Deps;
   readonly databaseUrl: string;
   readonly start: (cell: Deps, url: string) => Promise<RunningCell>;
-  /** Takes requests of the cell from now on. */
+  /** From now on, requests for the cell are accepted. */
   readonly add: (running: RunningCell) => void;
   readonly stopping: AbortSignal;
 }
 
-/** Serves all other cells. Returns once every cell that answers now is served; a cell that is down is served when it answers. */
+/** Serves all other cells (databases). Returns once every cell that answers now is served; any other is served when it answers. */
 export async function serveOthers({ deps, databaseUrl, start, add, stopping }: Others): Promise<void> {
   const { config, cells, log } = deps;
   const begin = async (name: string, url: string): Promise<boolean> => {
@@ -56,6 +56,6 @@ export async function serveOthers({ deps, databaseUrl, start, add, stopping }: O
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   };
   repeat(5 * SECOND_MS, stopping, log, 'moves that were cut off were not looked for', inEach(showMovedAccounts));
-  // Apart, because no account waits until the rows of another are deleted.
+  // A separate task, because no account should wait until the rows of another account are deleted.
   repeat(5 * SECOND_MS, stopping, log, 'what moves left was not looked for', inEach(finishMoves));
 }

@@ -60,24 +60,24 @@ import { type AroundCells, joinChecks, type RunningCell, startCell } from './sta
 import { allJobs, recurringJobs } from './work.ts';
 
 const POOL_SIZE = 12;
-/** An account's share while others ask, too: the statements that run at the same time share the database's cores. */
+/** Connections that an account may have while other accounts also send requests: concurrent statements share the database's cores. */
 const MOST_BESIDE = 4;
 const READS_POOL_SIZE = 4;
-/** Connections of the deletion jobs' pool that poll and maintain the job queue; each running deletion job has another one. */
+/** Connections of the deletion jobs' pool that poll and maintain the queue of jobs. Each running deletion job has another connection. */
 const QUEUE_CONNECTIONS = 2;
-/** A pool of its own, so that writes about webhook deliveries never take connections from requests. */
+/** A separate pool, so that writes about webhook deliveries never take connections away from requests. */
 const WEBHOOK_POOL_SIZE = 4;
 /** Limits of each of the two thread pools, for requests and for closes. `idleMs`: how long an idle thread keeps its cached counts. */
 const THREADS = { threads: 2, maxHeapMb: 1_024, idleMs: 300_000 };
 const LETTER_THREADS = { ...THREADS, threads: 1 };
 const PROCESS_ID_BYTES = 16;
 
-/** What the cells of a process share. */
+/** What all cells of a process share. A cell is one of the service's databases. */
 type Shared = Pick<Deps, 'log' | 'loopWatch' | 'plans' | 'version' | 'ownInbox' | 'cells' | 'sandboxUrl'>;
 
 /**
- * Creates everything that requests and jobs use, for each cell, without starting anything. The database pools connect on first use.
- * @returns that of the cell of `databaseUrl`
+ * Creates, for each cell, everything that requests and jobs use. Starts nothing. The database pools connect when first used.
+ * @returns the dependencies of the main cell, whose URL is `databaseUrl`
  */
 export function createDeps(config: Config, databaseUrl: string, log: Log, sandboxUrl?: string): Deps {
   const cells = new Map<string, Deps>();
@@ -90,7 +90,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   };
   const main = createCell(config, { name: MAIN_CELL, url: databaseUrl }, shared);
   cells.set(MAIN_CELL, main);
-  // A replica of the main cell has no row of another one.
+  // The replica is of the main cell, and has no rows of other cells.
   for (const place of config.databaseCells)
     cells.set(place.name, createCell({ ...config, databaseReadUrl: undefined }, place, shared));
   return main;
@@ -117,7 +117,7 @@ function createCell(config: Config, { name, url: databaseUrl }: CellPlace, share
   const logKey = createLogKey(config, secrets);
   const isOver = async (eventId: string): Promise<boolean> => {
     const event = await findEventById(db, eventId);
-    // The log of a rehearsal says nothing of the event, whose own key stays (completions 10.5), whatever SQL says of a rehearsal.
+    // Ignore the log of a rehearsal, in which the event's own key stays (completions 10.5), even if SQL says that a rehearsal is running.
     return event !== undefined && isClosed({ db, logKey }, { ...event, rehearsalSince: null });
   };
   const others = () => otherCells({ cell: name, cells }).map((other) => other.db);
@@ -204,7 +204,7 @@ function createCell(config: Config, { name, url: databaseUrl }: CellPlace, share
   };
 }
 
-/** Sends by SMTP if configured. Otherwise writes mails to files, for a developer, and shows them in the console if there is one. */
+/** Sends by SMTP if that is configured. Otherwise writes mails to files, for developers, and shows them in the console if there is one. */
 function createMailer({ smtpUrl, ...config }: Config, log: Log, now: () => number, feed?: ConsoleFeed): Mailer {
   const { mailFrom: from, mailBounces: bounces } = config;
   if (smtpUrl !== undefined)
@@ -213,16 +213,16 @@ function createMailer({ smtpUrl, ...config }: Config, log: Log, now: () => numbe
   return feed === undefined ? files : keepMails(files, feed, now);
 }
 
-/** Whether each process has its own socket. If the first passes connections on, those to a dying process are lost. */
+/** Whether each process has its own listening socket. If the first passed connections on, a dying process would lose its own. */
 export function sharesPortInKernel(port: number): boolean {
   return process.platform === 'linux' && port !== 0;
 }
 
 export interface Service {
   readonly port: number;
-  /** Fails `/health`, then stops as completions 9.6 says. @param drainMs for proxies to notice the failure; none: 0 */
+  /** Makes `/health` fail, then stops as completions 9.6 says. @param drainMs time for proxies to notice this; 0 without proxies */
   stop(drainMs?: number): Promise<void>;
-  /** Resolves with a reason, in one line, once another build is to serve the database and this one must stop. */
+  /** Resolves with a reason, in one line, when another build takes over the database and this process must stop. */
   readonly replaced: Promise<string>;
 }
 
@@ -239,14 +239,14 @@ async function closeCell(deps: Deps): Promise<void> {
   await Promise.all(databases.map((db) => db.$client.end()));
 }
 
-/** Serves requests, and runs jobs if configured to. Call after the migration. @param recurring the scheduled jobs of each cell */
+/** Serves requests, and runs jobs if so configured. Call after the migration. @param recurring the scheduled jobs of each cell */
 export async function startService(
   deps: Deps,
   databaseUrl: string,
   recurring?: readonly RecurringJob[],
 ): Promise<Service> {
   const startedAt = performance.now();
-  // Read the built files now: a build during the run of this process must not change what it serves.
+  // Read the built files now, so that a build during the run of this process does not change what it serves.
   await readAssets();
   const replaced = Promise.withResolvers<string>();
   const stopping = new AbortController();
@@ -277,7 +277,7 @@ export async function startService(
   };
   const main = await start(deps, databaseUrl);
   const giveUp = async (fault: unknown) => {
-    // Close all sessions first: the caller then stops the embedded database, which would cut open sessions and log an error for each.
+    // First close all sessions: the caller then stops the embedded database, which would cut open sessions and log an error for each.
     await Promise.all([main.close(), closeDeps(deps)]);
     throw fault;
   };
@@ -286,7 +286,7 @@ export async function startService(
     ? undefined
     : await serveMetrics(deps.config, registry.contentType, () => registry.metrics()).catch(giveUp);
   const reusePort = sharesPortInKernel(deps.config.port);
-  // With several processes, the first process checks the port before it forks the others.
+  // With several processes, the first checks the port before it forks the others.
   if (reusePort && !cluster.isWorker) await requireFreePort(deps.config).catch(giveUp);
   const gate = several?.openGate(main, rateLimiter);
   if (gate !== undefined) {
@@ -312,7 +312,7 @@ export async function startService(
   });
   await main.begin();
   if (cluster.isWorker) {
-    // With several processes, the first serves the metrics of all: prom-client listens for its requests once an aggregator exists.
+    // With several processes, the first serves all metrics: prom-client listens for its requests once an aggregator exists.
     AggregatorRegistry.setRegistries(registry);
     new AggregatorRegistry();
   }

@@ -21,18 +21,18 @@ import { KEPT } from './console/console-feed.ts';
 import { isOfConsole } from './console/routes.ts';
 import type { Deps } from './deps.ts';
 
-/** What the cells of a process have in common. */
+/** What the cells of a process share. A cell is one of the service's databases. */
 export interface AroundCells {
   readonly rateLimiter: RateLimiter;
-  /** Aborted when the service is to stop. */
+  /** Aborted when the service must stop. */
   readonly stopping: AbortSignal;
   readonly observe: (request: ObservedRequest) => void;
   /** The health of the service as a whole. */
   readonly readHealth: () => Promise<Health>;
-  /** Finds callers in all cells; left out with one. */
+  /** Finds callers in all cells; undefined if there is only one cell. */
   readonly authenticator: Authentication | undefined;
   readonly hasLeft: Service['hasLeft'] | undefined;
-  /** By channel, what else a notification of a cell's database means. */
+  /** By channel: what else to do when a cell's database sends a notification. */
   readonly onNotification: Readonly<Record<string, (cell: Deps, payload: string) => void>>;
   readonly onReplaced: (reason: string) => void;
 }
@@ -42,16 +42,16 @@ export interface RunningCell {
   readonly deps: Deps;
   readonly app: Hono<Env>;
   checks(): Promise<Pick<Health['checks'], 'database' | 'worker'>>;
-  /** Begins jobs and recurring tasks. Call once requests are taken. */
+  /** Begins jobs and recurring tasks. Call once requests are accepted. */
   begin(): Promise<void>;
   stopWork(): Promise<void>;
-  /** Writes what this process has not stored yet, then closes everything of the cell but its pools. */
+  /** Stores what this process has not stored yet, then closes everything of the cell except its pools. */
   close(): Promise<void>;
 }
 
 type Checks = Awaited<ReturnType<RunningCell['checks']>>;
 
-/** The checks of the whole service: its database fails only where that of every cell does. */
+/** The checks of the whole service. `database` fails only if the database of every cell fails. */
 export function joinChecks(cells: readonly Checks[]): Health['checks'] {
   const answering = cells.filter(({ database }) => database === 'ok');
   const workers = (answering.length === 0 ? cells : answering).map(({ worker }) => worker);
@@ -81,8 +81,8 @@ function shareCheck(deps: Deps): () => Promise<Check> {
 }
 
 /**
- * Follows the database's clock, aborts queries to an unresponsive database, and pauses jobs while this machine's clock is wrong.
- * Forgets what other processes have changed.
+ * Follows the database's clock, ends queries to a database that does not answer, and pauses jobs while this machine's clock is wrong.
+ * Drops cached data that other processes have changed.
  */
 function watchDatabase(deps: Deps, url: string, work: BackgroundWork, around: AroundCells): Heartbeat {
   const drift = new ClockDrift();
@@ -111,7 +111,7 @@ function watchDatabase(deps: Deps, url: string, work: BackgroundWork, around: Ar
     },
     onNotification: {
       api_key_changed: (hash) => deps.authenticator.forget(hash),
-      // Cached events contain their owner's plan, which may have changed.
+      // Cached events contain the plan of their owner, which may have changed.
       account_changed: (id) => {
         deps.authenticator.forgetAccount(id);
         deps.events.forgetAll();
@@ -129,7 +129,7 @@ function watchDatabase(deps: Deps, url: string, work: BackgroundWork, around: Ar
   return heartbeat;
 }
 
-/** Begins a cell: its heartbeat and its app. Jobs and tasks begin with `begin`. Call after the migration. */
+/** Begins a cell: its heartbeat and its app. `begin` then begins jobs and tasks. Call after the migration. */
 export async function startCell(
   deps: Deps,
   url: string,
@@ -171,7 +171,7 @@ export async function startCell(
     [MINUTE_MS, 'keys of events not looked through', () => deps.ballotKeys.tidy()],
   ];
   const ofMain: typeof tasks = [
-    // One limiter for all cells: it is exchanged in one place.
+    // All cells share one rate limiter, whose state the main cell's database exchanges.
     [EXCHANGE_MS, 'rate limits were not shared', () => exchangeRateLimits(deps.db.$client, rateLimiter)],
   ];
   return {

@@ -9,7 +9,7 @@ import { votingEventView } from '#src/voting-events/voting-event.ts';
 import { EVENT_TYPE_NAMES, EVENT_TYPES, type EventType } from '#src/webhooks/record-event.ts';
 import { endpointView } from '#src/webhooks/webhook-endpoint.ts';
 
-/** The schema of data that only webhooks publish. */
+/** The schema of data that only webhooks publish, with an example. */
 const fact = <Shape extends z.ZodRawShape>(shape: Shape, example: z.output<z.ZodObject<Shape>>) =>
   z.object(shape).meta({ examples: [example] });
 

@@ -95,7 +95,7 @@ export function allJobs(deps: Deps): AnyJob[] {
   ];
 }
 
-/** The service has one log of its own, in the main cell. */
+/** Jobs of the service's own log, which is in the main cell. */
 const ofServiceLog = (deps: Deps): RecurringJob[] => [
   { name: 'sequence_service_log', schedule: '* * * * *', work: () => sequenceServiceLog(deps) },
   { name: 'ask_witnesses_again', schedule: '* * * * *', work: () => askWitnesses(deps) },

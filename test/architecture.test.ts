@@ -60,7 +60,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   database: 2345,
   'embedded-postgres': 849,
   http: 4312,
-  server: 1017,
+  server: 1016,
   reference: 2766,
   jobs: 631,
   mail: 618,
@@ -68,14 +68,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2648,
   'voting-events': 5421,
   'ballot-definition': 3933,
-  voters: 5737,
-  payments: 4110,
+  voters: 5734,
+  payments: 4109,
   credits: 709,
   ballots: 3160,
   'ballot-log': 4716,
   'service-log': 697,
   tally: 2554,
-  results: 6362,
+  results: 6358,
   letters: 1009,
   console: 1142,
   demo: 435,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4472,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_625;
+const LINES_OF_ALL = 68_616;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

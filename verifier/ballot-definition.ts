@@ -1,25 +1,25 @@
 import { type Fields, fieldsOf, isFields, listOf, numberOf, textOf } from './json.ts';
 import { Unbelievable } from './note.ts';
 
-/** What the counters need of a position, as the configuration of the log gives it. */
+/** The data of a position that the counters need, from the configuration in the log. */
 export interface BallotPosition {
   readonly id: string;
   readonly title: string;
   readonly method: string;
   readonly seats: number;
   readonly tieBreak: string;
-  /** Not every voter could answer it. */
+  /** Whether only a group of voters could answer the position. */
   readonly grouped: boolean;
   readonly rules: Fields;
-  /** What a ballot that answers gives to a candidate whom it leaves out: 0 but on a scale without it. */
+  /** The score that an answering ballot gives to a candidate whom it does not name: 0, except on a scale without 0. */
   readonly leftOut: number;
-  /** A share that a winner must exceed; null where none is asked for. */
+  /** The share that a winner must exceed; null if none is required. */
   readonly majority: Fields | null;
-  /** How many a ballot that answers chose at least: `minSelections`, or fewer where fewer candidates stood for a while. */
+  /** The fewest choices of an answering ballot: `minSelections`, or fewer if fewer candidates stood for a while. */
   readonly least: number;
-  /** The position as the configuration has it: bounds, scale and budgets. */
+  /** The position as in the configuration, with bounds, scale and budgets. */
   readonly settings: Fields;
-  /** In candidate order: by their sort order, then by ID. */
+  /** In candidate order: by sort order, then by ID. */
   readonly candidates: readonly BallotCandidate[];
 }
 
@@ -30,7 +30,7 @@ export interface BallotCandidate {
   readonly role: string;
 }
 
-/** A score that is left out: the lowest mark where the scale does not hold 0. */
+/** The score of a candidate who is not named: 0, or the lowest mark if the scale does not contain 0. */
 function leftOutScore(position: Fields): number {
   const [lowest, highest] = [numberOf(position['scoreMin']), numberOf(position['scoreMax'])];
   const withoutZero = position['votingMethod'] === 'score' && (lowest > 0 || highest < 0);
@@ -38,8 +38,8 @@ function leftOutScore(position: Fields): number {
 }
 
 /**
- * Reads positions and candidates from the configuration whose hash stands in the log.
- * @param fewest the fewest candidates that ever stood for a position, by its ID
+ * Reads positions and candidates from the configuration whose hash is in the log.
+ * @param fewest by position ID: the fewest candidates that ever stood
  */
 export function readBallotDefinition(
   { v, positions, candidates }: Fields,

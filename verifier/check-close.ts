@@ -10,18 +10,18 @@ function demand(holds: boolean, otherwise: string): void {
   if (!holds) throw new Unbelievable(otherwise);
 }
 
-/** What a close commits to. */
+/** The figures to which a close commits. */
 export interface ClosedFigures {
-  /** The weight of the ballots that count, an exact decimal. */
+  /** The weight of the ballots that count, as an exact decimal. */
   readonly weight: string;
   /** Weight of the approved voters in millionths; null in polls. */
   readonly electorate: bigint | null;
 }
 
 /**
- * Holds a `close` leaf against what is said to open it: the salt and content must be those it commits to, and the content must
- * be that of the log before it.
- * @param opening as the results or the openings bring it
+ * Checks the opening of a `close` leaf: salt and content must be those to which the leaf commits, and the content must match the log
+ * before the leaf.
+ * @param opening as the results or the openings contain it
  */
 export function openClose(log: ReadLog, close: Fields, opening: unknown): ClosedFigures {
   demand(isFields(opening), 'nothing opens the close, though the result is published');
@@ -56,7 +56,7 @@ export function openClose(log: ReadLog, close: Fields, opening: unknown): Closed
   };
 }
 
-/** The fields that results have, by part. One that is missing or added is read by somebody, and checked by nothing. */
+/** The names of the fields of results, by part. A missing field would mislead a reader, and an additional one would be unchecked. */
 const NAMES = {
   results: 'afterReversals asOf byGroup disputed final log lot positions stats title votingEventId',
   stats:
@@ -66,8 +66,8 @@ const NAMES = {
 };
 
 /**
- * What of published results is not what the close fixed, in words; nothing when all agrees.
- * @param isRehearsal whether the log is that of a rehearsal: then the results say so, and no others do
+ * Compares published results with the content that the close fixed. Returns the differences in words; none if all agrees.
+ * @param isRehearsal whether the log is of a rehearsal: only then must the results say that they are
  */
 export function compareWithClose(log: ReadLog, results: Fields, isRehearsal: boolean): string[] {
   const fixed = fieldsOf(fieldsOf(results['log'])['close']);
@@ -77,7 +77,7 @@ export function compareWithClose(log: ReadLog, results: Fields, isRehearsal: boo
   const { seedHash, root } = fieldsOf(results['lot']);
   if (seedHash !== log.open['seed'] || root !== log.rootBeforeClose?.toString('hex')) wrong.push('the lot');
   const { size, rootHash } = fieldsOf(results['log']);
-  // Behind the close the log of a poll grows by reversals: the results may have been read after another one.
+  // After its close, the log of a poll grows by reversals: the results may have been read after a further reversal.
   const isLonger = log.roll === undefined && numberOf(size) > log.size;
   if (!isLonger && log.rootSinceClose.get(numberOf(size))?.toString('base64') !== rootHash) wrong.push('the log');
   const stats = fieldsOf(results['stats']);
@@ -101,7 +101,7 @@ export function compareWithClose(log: ReadLog, results: Fields, isRehearsal: boo
   return wrong;
 }
 
-/** A share with six decimals, cut down. */
+/** A share with six decimals, rounded down. */
 function shareOf(part: bigint, whole: bigint): number | null {
   return whole === 0n ? null : Number((part * MILLION) / whole) / 1_000_000;
 }

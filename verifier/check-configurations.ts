@@ -5,14 +5,14 @@ import { sha256 } from './primitives.ts';
 import type { ReadLog } from './read-leaves.ts';
 import { type Read, readJson, Unreadable } from './read-service.ts';
 
-/** A part of a configuration: the event, or one row of its lists. */
+/** A part of a configuration: the event, or a row of one of its lists. */
 interface Part {
   readonly kind: Kind;
   readonly value: Fields;
   readonly text: string;
 }
 
-/** A part as it is from a leaf on; null where it is gone. */
+/** A part as it is from one leaf on; null if that leaf removes it. */
 interface ServedPart {
   readonly index: number;
   readonly kind: Kind;
@@ -24,17 +24,17 @@ const LISTS = { candidate: 'candidates', group: 'groups', position: 'positions' 
 type Kind = keyof typeof LISTS | 'event';
 const isKind = (kind: string): kind is Kind => kind === 'event' || Object.hasOwn(LISTS, kind);
 
-/** What may change as long as people vote; of an event, what may not. Everything else of a part is frozen with the first ballot. */
+/** Fields that may change while people vote; of the event, fields that may not. The first ballot freezes all other fields of a part. */
 const FREE = { position: ['description'], candidate: ['description', 'status'], group: ['name', 'description'] };
 const FROZEN_OF_EVENT = ['v', 'type', 'voter.requireVoterId', 'voter.saveVoterInfo'];
 
 const isFrozen = (kind: Kind, field: string): boolean =>
   kind === 'event' ? FROZEN_OF_EVENT.includes(field) : !FREE[kind].includes(field);
 
-/** Bounds for what a service can send and have hashed. */
+/** Limits of the data that the service can make the verifier read and hash. */
 const MOST_PARTS = 500_000;
 const MOST_CHARACTERS = 1_000_000_000;
-/** Changes that a report names. */
+/** Number of changes that a report names. */
 const MOST_NAMED = 12;
 
 async function* readParts(read: Read, base: string): AsyncGenerator<ServedPart> {
@@ -57,7 +57,7 @@ function partOf({ index, kind, id, value }: Fields): ServedPart {
   return { index: Number(index), kind: name, id: textOf(id), value: value === null ? null : fieldsOf(value) };
 }
 
-/** The canonical text: rows of a list in the order of their IDs. */
+/** Writes the configuration in its canonical form: member names sorted, and the rows of each list sorted by ID. */
 function textOfAll(parts: ReadonlyMap<string, Part>): string {
   const rows = [...parts].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, part]) => part);
   const list = (kind: Kind): string => `[${rows.flatMap((row) => (row.kind === kind ? row.text : [])).join(',')}]`;
@@ -70,7 +70,7 @@ function textOfAll(parts: ReadonlyMap<string, Part>): string {
 const eventOf = (parts: ReadonlyMap<string, Part>): Fields =>
   [...parts.values()].find(({ kind }) => kind === 'event')?.value ?? {};
 
-/** The fields in which two values differ; those of `voter` and the like by their path. */
+/** The fields in which two values differ. Fields of objects such as `voter` are named by their path. */
 function differences(one: Fields, other: Fields, path = ''): string[] {
   return [...new Set([...Object.keys(one), ...Object.keys(other)])].sort().flatMap((name) => {
     const [before, after] = [one[name], other[name]];
@@ -85,7 +85,7 @@ interface Change {
   readonly frozen: boolean;
 }
 
-/** What a part changes, in words. */
+/** The changes of a part, in words. */
 function changesOf(before: Part | undefined, { kind, id, value }: ServedPart): Change[] {
   const known = value ?? before?.value ?? {};
   const name = kind === 'event' ? 'the event' : `${kind} “${textOf(known['name']) || textOf(known['title']) || id}”`;
@@ -103,10 +103,10 @@ const cut = (words: readonly string[]): string =>
     '; ',
   );
 
-/** The configuration that the log has last, where all were served and are right; and the check that says so. */
+/** The last configuration in the log, if all configurations were served and are right; and the check that says so. */
 export interface Configurations {
   readonly last: Fields | undefined;
-  /** The fewest candidates that stood for a position that asks for several choices, by its ID. */
+  /** By ID of each position with several choices: the fewest candidates that ever stood. */
   readonly fewest: ReadonlyMap<string, number>;
   readonly check: Check;
 }
@@ -123,8 +123,8 @@ function noteFewest(parts: ReadonlyMap<string, Part>, fewest: Map<string, number
 }
 
 /**
- * Reads every configuration that the log commits to, and compares each with the one before: what ballots depend on is frozen
- * once a ballot was confirmed, as the leaf of the change or an earlier signed head says.
+ * Reads every configuration to which the log commits, and compares each with the one before. The fields on which ballots depend are
+ * frozen once a ballot was confirmed; the leaf of the change, or an earlier signed head, shows whether one was.
  */
 export async function checkConfigurations(
   read: Read,

@@ -7,29 +7,29 @@ import { commitmentOfOpening, type ReadLog } from './read-leaves.ts';
 import { type Read, readJson, Unreadable } from './read-service.ts';
 import { MILLION, type OpenedVote, PositionTally } from './recount.ts';
 
-/** The ballots as they were opened, and taken in by the counters. */
+/** The ballots, opened and added to the counters. */
 export interface OpenedLog {
   readonly tallies: readonly PositionTally[];
-  /** The same without the ballots that became void after the close; undefined where there is none. */
+  /** The same without ballots that became void after the close; undefined if there are none. */
   readonly afterReversals: { readonly tallies: readonly PositionTally[]; readonly ballots: number } | undefined;
   readonly tieSeed: string;
-  /** The title of the event in the configuration. */
+  /** The event's title, from the configuration. */
   readonly title: unknown;
-  /** What is said to open the `close` leaf. */
+  /** The content that is claimed to open the `close` leaf. */
   readonly close: unknown;
   /** Root of the log before its `close` leaf, in hex. */
   readonly lotRoot: string;
   readonly ballots: number;
-  /** Entries of all ballots that count. */
+  /** Number of entries of all ballots that count. */
   readonly entries: number;
   readonly weight: bigint;
-  /** Whether every weight that was opened is whole. */
+  /** Whether every opened weight is whole. */
   readonly whole: boolean;
-  /** Whether every weight that was opened is 1. */
+  /** Whether every opened weight is 1. */
   readonly unit: boolean;
 }
 
-/** An exact decimal to millionths. */
+/** Converts an exact decimal to millionths. */
 export function toMicro(text: string): bigint {
   const [, sign, units, decimals = ''] = /^(-?)(\d{1,15})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
   if (units === undefined) throw new Unbelievable(`${text} is no weight`);
@@ -53,13 +53,13 @@ function readVotes(value: unknown, index: number): OpenedVote[] {
 
 const PAGE = 1_000;
 
-/** Reads the openings from a leaf on. Undefined when this key may not see them. */
+/** Reads a page of openings from a leaf on; undefined if this key may not see openings. */
 async function readPage(read: Read, base: string, fromIndex: number): Promise<Fields | undefined> {
   const page = await readJson(read, `${base}/openings?fromIndex=${fromIndex}&limit=${PAGE}`);
   return page === undefined ? undefined : fieldsOf(page);
 }
 
-/** Where the next page begins: behind a ballot that was opened, or the pages would never end. */
+/** The index at which the next page begins. It must be after a ballot that was opened: otherwise the pages might never end. */
 function nextIndexOf(page: Fields, before: number, last: number): number | undefined {
   const next = page['nextIndex'];
   if (next === null) return undefined;
@@ -69,11 +69,11 @@ function nextIndexOf(page: Fields, before: number, last: number): number | undef
 }
 
 /**
- * Opens every ballot of the log: each opening must match the commitment of its leaf, and each ballot is opened once. Void
- * ballots are opened and not counted. One page is held at a time.
- * @param configuration the last one of the log
- * @param fewest the fewest candidates that ever stood for a position, by its ID
- * @returns undefined when the openings are not for this key
+ * Opens every ballot of the log: each opening must match the commitment of its leaf, and each ballot is opened once. Void ballots are
+ * opened, but not counted. One page is in memory at a time.
+ * @param configuration the last configuration of the log
+ * @param fewest by position ID: the fewest candidates that ever stood
+ * @returns undefined if this key may not see openings
  */
 export async function checkOpenings(
   read: Read,
@@ -104,7 +104,7 @@ export async function checkOpenings(
     for (const value of listOf(page['data'])) {
       const one = fieldsOf(value);
       const index = numberOf(one['index']);
-      // Sealed since the head was read: it may be opened before it is asked about.
+      // The ballot was logged after the head was read. It may be opened although it is not part of this check.
       newer = index >= log.size && log.close === undefined;
       if (newer) break;
       const commitment = index > last ? log.commitmentOf(index) : undefined;
@@ -157,7 +157,7 @@ function takeIn(tallies: readonly PositionTally[], votes: readonly OpenedVote[],
     throw new Unbelievable(`the ballot at ${index} names a position that is not on the definition`);
 }
 
-/** @throws Unbelievable for a ballot that the service must not have taken */
+/** @throws Unbelievable for a ballot that the service should have refused */
 function requireRules(definition: readonly BallotPosition[], votes: readonly OpenedVote[], index: number): void {
   for (const position of definition) {
     const own = votes.filter(({ positionId }) => positionId === position.id);

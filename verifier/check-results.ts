@@ -15,7 +15,7 @@ import {
 
 const PLACES = 11;
 
-/** An exact decimal to 11 decimals; undefined for anything else. */
+/** Converts an exact decimal to 11 decimals; undefined for any other text. */
 function toFine(text: string): bigint | undefined {
   const [, sign, units, decimals = ''] = /^(-?)(\d{1,20})(?:\.(\d{1,11}))?$/.exec(text) ?? [];
   if (units === undefined) return undefined;
@@ -23,13 +23,13 @@ function toFine(text: string): bigint | undefined {
   return sign === '-' ? -fine : fine;
 }
 
-/** What the log says of a count, beside the ballots. */
+/** Facts about a count that the log contains besides the ballots. */
 export interface CountedBy {
-  /** Weight of the approved voters in millionths, as the close says; null in polls. */
+  /** Weight of the approved voters in millionths, from the close; null in polls. */
   readonly electorate: bigint | null;
 }
 
-/** What of a published position does not agree with a recount, in words. */
+/** The differences between a published position and its recount, in words. */
 function differences(published: Fields, own: Recount, tally: PositionTally, whole: boolean): string[] {
   const { position } = tally;
   const wrong: string[] = [];
@@ -55,7 +55,7 @@ function differences(published: Fields, own: Recount, tally: PositionTally, whol
   say(sortedJson(published['winners']) === sortedJson(own.winners), 'the winners');
   say(published['totalVotes'] === Number(own.totalVotes), 'the total');
   say(numberOf(published['ballots']) === Number(tally.answered), 'the number of ballots');
-  // Ballots do not show which voters of a group could have answered its position and did not.
+  // Ballots do not show how many voters of a group could have answered its position but did not.
   const [silent, shownSilent] = [Number(tally.ballots - tally.answered), numberOf(published['abstentions'])];
   const mayBe = position.grouped && Number.isInteger(shownSilent) && shownSilent >= 0 && shownSilent < silent;
   say(shownSilent === silent || mayBe, 'the abstentions');
@@ -79,14 +79,14 @@ function differences(published: Fields, own: Recount, tally: PositionTally, whol
   return wrong;
 }
 
-/** A round lists at most so many candidates. Where the rounds have more tallies in all, none is listed. */
+/** Most candidates that a round lists; and most tallies of all rounds together, above which no round is listed. */
 const [MOST_LISTED, MOST_TALLIES] = [200, 2_000];
 
-/** Whether rounds are too many for one answer. The figures of the candidates then say how they ended. */
+/** Whether the rounds are too many for one answer. Then only the figures of the candidates show how the rounds ended. */
 export const areTooMany = (rounds: readonly CountedRound[]): boolean =>
   rounds.reduce((sum, { tallies }) => sum + Math.min(tallies.size, MOST_LISTED), 0) > MOST_TALLIES;
 
-/** A round as results show it. */
+/** A round in the form of the results. */
 export function showRound(round: CountedRound, index: number, tally: PositionTally, whole: boolean): Fields {
   const { elected, eliminated, tallies, heads, threshold, lost, transfers, tie } = round;
   const ids = tally.position.candidates.map(({ id }) => id).filter((id) => tallies.has(id));
@@ -110,7 +110,7 @@ export function showRound(round: CountedRound, index: number, tally: PositionTal
   };
 }
 
-/** The electorate of a referendum: that of the close, and in a position of a group a part of it. Undefined where it is neither. */
+/** The electorate of a referendum: that of the close, or a part of it if the position belongs to a group. Undefined if it is neither. */
 function electorateOf(published: Fields, grouped: boolean, { electorate }: CountedBy): bigint | null | undefined {
   const shown = fieldsOf(published['referendum'])['electorate'];
   if (shown === null || electorate === null) return shown === electorate ? null : undefined;
@@ -118,7 +118,7 @@ function electorateOf(published: Fields, grouped: boolean, { electorate }: Count
   return own === electorate || (grouped && own >= 0n && own < electorate) ? own : undefined;
 }
 
-/** Weight of the ballots that could answer a position: all of them, and in a position of a group a part of them. */
+/** Weight of the ballots that could answer a position: all ballots, or a part of them if the position belongs to a group. */
 function turnoutOf(published: Fields, { position, answeredWeight, ballotsWeight }: PositionTally): bigint {
   const rules = listOf(fieldsOf(published['referendum'])['rules']).map(fieldsOf);
   const rule = rules.find(({ name }) => name === 'turnout_quorum');
@@ -127,8 +127,8 @@ function turnoutOf(published: Fields, { position, answeredWeight, ballotsWeight 
 }
 
 /**
- * Counts the opened ballots again and compares every figure and winner with the published ones.
- * @returns what differs, in words; nothing when all agrees
+ * Counts the opened ballots again, and compares every figure and winner with the published results.
+ * @returns the differences in words; none if all agrees
  */
 export function compareResults(opened: OpenedLog, results: Fields, by: CountedBy): string[] {
   const published = new Map(listOf(results['positions']).map((one) => [textOf(fieldsOf(one)['id']), fieldsOf(one)]));
@@ -149,8 +149,8 @@ export function compareResults(opened: OpenedLog, results: Fields, by: CountedBy
     });
   const extra = published.size === opened.tallies.length ? [] : ['the number of positions'];
   const total = numberOf(fieldsOf(results['stats'])['ballots']) === opened.ballots ? [] : ['the number of all ballots'];
-  // Figures are heads as soon as one weight of the roll is not whole, and a roll may have weights that no ballot shows. The
-  // same holds for the quota, which is another one as soon as one weight is not 1.
+  // Figures are numbers of ballots as soon as one weight of the roll is not whole, and the roll may have weights that no ballot shows.
+  // Likewise, the quota is another one as soon as one weight is not 1. So try all variants that the ballots allow.
   const ways: (readonly [whole: boolean, unit: boolean])[] = [
     ...(opened.unit ? [[true, true] as const] : []),
     ...(opened.whole ? [[true, false] as const] : []),
@@ -165,7 +165,7 @@ export function compareResults(opened: OpenedLog, results: Fields, by: CountedBy
   return [...extra, ...total, ...(first ?? [])];
 }
 
-/** Which voters are of a group the log does not say: no more than there are, each voted once. */
+/** The log does not say which voters belong to a group. Checks only that no more than all voters are in groups, each once. */
 function areOfThese(value: unknown, heads: number | undefined, ballots: number): boolean {
   const groups = listOf(value).map(fieldsOf);
   const sum = (name: string): number => groups.reduce((all, one) => all + numberOf(one[name]), 0);
@@ -177,7 +177,7 @@ function areOfThese(value: unknown, heads: number | undefined, ballots: number):
   return Array.isArray(value) && sound && fits && ids.size === groups.length;
 }
 
-/** What of results is not compared, by name: a verifier that passed over it in silence would seem to vouch for it. */
+/** Names the parts of results that are not compared: if the verifier left them out silently, it would seem to vouch for them. */
 export function notCompared({ tallies }: OpenedLog, results: Fields): string {
   const ofGroups = tallies.filter(({ position }) => position.grouped).map(({ position }) => `"${position.title}"`);
   const published = listOf(results['positions']).map(fieldsOf);
@@ -189,7 +189,7 @@ export function notCompared({ tallies }: OpenedLog, results: Fields): string {
   ].join(', ');
 }
 
-/** The figures of all positions together, once each position agrees with its recount. */
+/** Compares the figures of all positions together, once each position agrees with its recount. */
 export function compareTotals(opened: OpenedLog, results: Fields, log: ReadLog): string[] {
   const stats = fieldsOf(results['stats']);
   const positions = listOf(results['positions']).map(fieldsOf);
@@ -207,8 +207,8 @@ export function compareTotals(opened: OpenedLog, results: Fields, log: ReadLog):
 }
 
 /**
- * The figures that are left after reversals: none without a reversal, all of them with one.
- * @param size of the log that was read; results of a longer one may hold a reversal that came since
+ * Compares the results after reversals: there must be none without a reversal, and all figures with one.
+ * @param size of the log that was read; results of a longer log may contain a later reversal
  */
 export function compareAfterReversals(opened: OpenedLog, results: Fields, size: number, by: CountedBy): string[] {
   if (numberOf(fieldsOf(results['log'])['size']) > size) return [];

@@ -6,9 +6,9 @@ const isWhole = (value: number | undefined): value is number => value !== undefi
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /**
- * Holds what a ballot says for one position against the rules of the configuration: how many may be chosen, marks, ranks and
- * budgets. A position that is left out breaks none.
- * @returns the rule that is broken, in words
+ * Checks a ballot's votes in one position by the rules of the configuration: number of choices, marks, ranks and budgets. A position
+ * that the ballot does not answer breaks no rule.
+ * @returns the broken rule, in words
  */
 export function brokenRule(position: BallotPosition, votes: readonly OpenedVote[]): string | undefined {
   if (votes.length === 0) return undefined;
@@ -16,7 +16,7 @@ export function brokenRule(position: BallotPosition, votes: readonly OpenedVote[
 }
 
 function brokenCount({ settings, candidates, least }: BallotPosition, chosen: number): string | undefined {
-  // Without a limit of its own, as many as ever stood.
+  // Without a limit of its own, a position allows as many choices as it ever had candidates.
   const most = settings['maxSelections'] === null ? candidates.length : numberOf(settings['maxSelections']);
   if (chosen > most) return `${chosen} choices where at most ${most} are allowed`;
   return chosen < least ? `${chosen} choices where at least ${least} are asked for` : undefined;
@@ -41,7 +41,7 @@ function brokenMarks(
   const points = numberOf(settings['cumulativePointBudget']);
   if (method === 'cumulative' && sum(values) > points) return `${sum(values)} points of ${points}`;
   const [spent, credits] = [sum(values.map((value) => value ** 2)), numberOf(settings['quadraticBaseCreditBudget'])];
-  // Where credits are sold, the budget is only the least there was.
+  // If credits can be bought, the budget is only the smallest that a voter had.
   const sold = isFields(settings['quadraticTopUp']);
   return method === 'quadratic' && !sold && spent > credits ? `${spent} credits of ${credits}` : undefined;
 }

@@ -17,28 +17,28 @@ import { type Read, readJson, Unreadable } from './read-service.ts';
 
 export interface WitnessDemand {
   readonly keys: readonly LogKey[];
-  /** So many of them must have signed, 1 or more. */
+  /** How many of the keys must have signed; at least 1. */
   readonly quorum: number;
 }
 
-/** What the service says of where a head of this log stands in its own log. */
+/** The place of a head of this log in the service's own log, as the service states it. */
 export interface Inclusion {
-  /** The head of the event's log that has a leaf. */
+  /** The head of the event's log whose leaf is proved. */
   readonly head: SignedHead;
   /** The head of the service's own log, and its note with cosignatures. */
   readonly service: TreeHead;
   readonly note: string;
   readonly index: number;
   readonly hashes: readonly Buffer[];
-  /** All heads of the event that are in the service's own log. */
+  /** All heads of the event in the service's own log. */
   readonly trail: HeadTrail;
 }
 
 const NAME = 'service log';
-/** A longer proof is of no tree that there could be. */
+/** Most hashes of a proof. A tree that needs more cannot exist. */
 const MOST_HASHES = 63;
 
-/** Reads where the event's log stands in the service's own; undefined where that cannot be checked, which is said. */
+/** Reads the place of the event's log in the service's own log. Undefined, with a check that says why, if it cannot be checked. */
 export async function readInclusion(
   read: Read,
   base: string,
@@ -80,19 +80,19 @@ async function readProof(read: Read, base: string, logKey: LogKey, checks: Check
   );
 }
 
-/** The leaf of a head, made again from what was read. */
+/** The leaf of a head, computed from the data that were read. */
 function leafOf(head: TreeHead): Buffer {
   const leaf = { v: 2, t: 'checkpoint', e: eventTag(head.origin), c: headCommitment(head) };
   return leafHash(Buffer.from(sortedJson(leaf)));
 }
 
-/** The root that a proof leads to from a head's leaf; undefined where the leaf has no place in a log of that size. */
+/** The root to which a proof leads from a head's leaf; undefined if a log of that size has no such leaf. */
 function rootAbove(head: TreeHead, index: number, size: number, hashes: readonly Buffer[]): Buffer | undefined {
   const isPlace = Number.isSafeInteger(index) && index >= 0 && index < size;
   return isPlace ? rootOfProof(leafOf(head), index, size, hashes) : undefined;
 }
 
-/** A head of this very log is in the service's own log, and enough witnesses have signed the head of that one. */
+/** Checks that a head of this log is in the service's own log, and that enough witnesses have signed the head of that log. */
 export async function checkWitnesses(
   checks: Checks,
   log: ReadLog,

@@ -2,16 +2,16 @@ import { Unbelievable } from './note.ts';
 
 export interface Check {
   readonly name: string;
-  /** `left_out` was asked for, or the log's own rules demand it, and could not run. `not_asked` changes nothing of the verdict. */
+  /** `left_out`: could not run, although it was requested or the log's rules demand it. `not_asked` does not change the verdict. */
   readonly status: 'verified' | 'failed' | 'left_out' | 'not_asked';
   readonly detail: string;
 }
 
-/** Collects what was checked. */
+/** Collects the checks and their outcomes. */
 export class Checks {
   readonly list: Check[] = [];
 
-  /** A check that others build on: where it fails, the run ends. */
+  /** A check on which others build: if it fails, the run ends. */
   async run<T>(name: string, work: () => Promise<T> | T, detail: (result: T) => string): Promise<T> {
     try {
       const result = await work();
@@ -24,7 +24,7 @@ export class Checks {
     }
   }
 
-  /** A check that nothing builds on: where it fails, the others are made all the same. */
+  /** A check on which no other builds: if it fails, the others still run. */
   async runAlone(name: string, work: () => void, detail: () => string): Promise<void> {
     try {
       await this.run(name, work, detail);
@@ -41,7 +41,7 @@ export class Checks {
     this.list.push({ name, status: 'not_asked', detail });
   }
 
-  /** `yes`: everything is right. `no`: something is wrong. `partial`: right as far as it goes. */
+  /** `yes`: everything is right. `no`: something is wrong. `partial`: right, but something could not be checked. */
   get verdict(): 'yes' | 'no' | 'partial' {
     const has = (sought: Check['status']): boolean => this.list.some(({ status }) => status === sought);
     if (has('failed')) return 'no';

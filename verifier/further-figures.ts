@@ -2,9 +2,9 @@ import type { BallotPosition } from './ballot-definition.ts';
 import type { Fields } from './json.ts';
 import { highestFirst, inOrderOf, type Lot, MILLION, type PositionTally, type RecountOptions } from './recount.ts';
 
-// The figures that decide nothing (docs/counting.md, "Further figures"), in the form in which results show them.
+// Figures that decide nothing (docs/counting.md, "Further figures"), in the form of the results.
 
-/** Figures of a position that its method does not have. */
+/** The values of further figures for a method that does not have them. */
 export const NO_FIGURES = {
   ...{ runnerUp: null, runoff: null, margin: null, tie: null },
   ...{ firstChoices: null, pairwise: null, finalTwo: null },
@@ -16,7 +16,7 @@ export function decimalOf(value: bigint, places: number): string {
   return `${value < 0n ? '-' : ''}${digits.slice(0, -places)}${decimals === '' ? '' : `.${decimals}`}`;
 }
 
-/** A tie, and what decided it; null where there is none. */
+/** A tie, and how it was decided; null if there is none. */
 export const tieOf = (
   position: BallotPosition,
   tied: readonly string[],
@@ -33,7 +33,7 @@ export function marginOf(changes: readonly bigint[], unit: boolean, isExact: boo
 
 export const NO_MARGIN: Fields = { votes: '0', exact: true, bound: null };
 
-/** @param figure weight of a candidate in millionths */
+/** @param figure returns a candidate's weight in millionths */
 export function figuresOfSums(
   { position, answered, answeredWeight }: PositionTally,
   { winners, tied }: { readonly winners: readonly string[]; readonly tied: readonly string[] },
@@ -74,7 +74,7 @@ export function figuresOfSums(
   };
 }
 
-/** The fewest steps of weight after which an outcome is another one; none where it stays the same. */
+/** The fewest steps of weight that change an outcome; none if no number of steps changes it. */
 export function fewest(most: bigint, unit: boolean, isOther: (change: bigint) => boolean): bigint[] {
   const step = unit ? MILLION : 1n;
   let [low, high] = [0n, most / step];
@@ -87,7 +87,7 @@ export function fewest(most: bigint, unit: boolean, isOther: (change: bigint) =>
   return [high * step];
 }
 
-/** First choices and pairs of a ranked count. @param standing candidates who are not withdrawn, in their order */
+/** First choices and pairs of a ranked count. @param standing the candidates who are not withdrawn, in candidate order */
 export function figuresOfRankings(
   { piles }: PositionTally,
   standing: readonly string[],

@@ -1,6 +1,6 @@
 import { sha256 } from './primitives.ts';
 
-// The tree of RFC 6962 once more, written for the verifier alone: it shares no code with the service that it checks.
+// The tree of RFC 6962, written separately for the verifier, which shares no code with the service that it checks.
 
 const LEAF_MARK = Buffer.of(0x00);
 const NODE_MARK = Buffer.of(0x01);
@@ -8,9 +8,9 @@ const NODE_MARK = Buffer.of(0x01);
 export const leafHash = (data: Uint8Array): Buffer => sha256(LEAF_MARK, data);
 export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(NODE_MARK, left, right);
 
-/** Adds leaves one by one and gives the root so far; keeps one hash a level. */
+/** Adds leaves one by one, and gives the root so far. Keeps only one hash for each level. */
 export class GrowingTree {
-  /** By level: the root of a full subtree that waits for its right neighbour. */
+  /** By level: the root of a full subtree that still lacks its right neighbour. */
   readonly #waiting: (Buffer | undefined)[] = [];
   size = 0;
 
@@ -35,7 +35,7 @@ export class GrowingTree {
   }
 }
 
-/** The root that an inclusion proof leads to (RFC 9162, 2.1.3.2); undefined where it is too short or too long. */
+/** The root to which an inclusion proof leads (RFC 9162, 2.1.3.2); undefined if the proof is too short or too long. */
 export function rootOfProof(leaf: Buffer, index: number, size: number, hashes: readonly Buffer[]): Buffer | undefined {
   let [place, last, root] = [index, size - 1, leaf];
   for (const hash of hashes) {

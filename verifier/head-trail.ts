@@ -6,17 +6,17 @@ import { sha256 } from './primitives.ts';
 import { address, readSigned, splitBundle, WIDTH } from './read-leaves.ts';
 import { MOST_BYTES, type Read, Unreadable } from './read-service.ts';
 
-/** A service with more heads than this is not read to its end. */
+/** A service's own log with more leaves is not read completely. */
 const MOST_LEAVES = 50_000_000;
 
-/** What names an event in the service's own log. */
+/** Identifies an event in the service's own log. */
 export const eventTag = (origin: string): string => sha256('event', origin).toString('hex');
 
-/** What stands there for a head of its log. */
+/** The commitment to a head in the service's own log. */
 export const headCommitment = ({ origin, size, root }: TreeHead): string =>
   sha256('checkpoint', `${origin}\n${size}\n${root.toString('base64')}\n`).toString('hex');
 
-/** The heads of an event in the service's own log, in their order: each must be a head of the one log that is read. */
+/** The heads of an event in the service's own log, in order. Each must be a head of the one log of the event that is read. */
 export class HeadTrail {
   readonly #origin: string;
   readonly #commitments: readonly string[];
@@ -31,12 +31,12 @@ export class HeadTrail {
     return this.#commitments.length;
   }
 
-  /** How many were not seen. */
+  /** Number of heads that were not seen while the event's log was read. */
   get left(): number {
     return this.#commitments.length - this.#next;
   }
 
-  /** @param root of the first `size` leaves */
+  /** Compares a prefix of the event's log with the next head. @param root of the first `size` leaves */
   see(size: number, root: () => Buffer): void {
     const expected = this.#commitments[this.#next];
     if (expected !== undefined && headCommitment({ origin: this.#origin, size, root: root() }) === expected)
@@ -54,7 +54,7 @@ function entryOf(bytes: Buffer): { readonly tag: string; readonly commitment: st
   throw new Unbelievable('a leaf of the service’s own log is of a version that this verifier does not know');
 }
 
-/** Reads the whole log of the service, which must be the signed one, and takes the heads of one event out of it. */
+/** Reads the whole log of the service, which must match its signed head, and returns the heads of one event. */
 export async function readTrail(read: Read, service: TreeHead, origin: string): Promise<HeadTrail> {
   if (service.size > MOST_LEAVES) throw new Unreadable(`a log of ${service.size} leaves is too long for this verifier`);
   const tree = new GrowingTree();

@@ -1,4 +1,4 @@
-/** JSON with sorted names and no spaces (RFC 8785), for values that were read from JSON. */
+/** JSON with sorted names and without spaces (RFC 8785), for values that were parsed from JSON. */
 export function sortedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(sortedJson).join(',')}]`;
   if (value !== null && typeof value === 'object') {

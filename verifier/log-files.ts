@@ -4,8 +4,8 @@ import { address, WIDTH } from './read-leaves.ts';
 import { MOST_BYTES, type Read, type Reply, readOverHttp, requireBytes, Unreadable } from './read-service.ts';
 
 /**
- * The file of an answer, in a folder that holds the answers about one event. File servers ignore what follows a `?`, so it
- * becomes a part of the path. Below `log/` stand checkpoint and tiles as C2SP tlog-tiles names them.
+ * The file for a path of the service, in a folder of answers about one event. File servers ignore the text after a `?`, so it becomes
+ * part of the file's path. Below `log/`, checkpoint and tiles have the names of C2SP tlog-tiles.
  */
 function fileOf(asked: string, event: string): string {
   if (asked === '/.well-known/voting-log-key') return 'log-key';
@@ -16,10 +16,10 @@ function fileOf(asked: string, event: string): string {
 
 const isCheckpoint = (asked: string): boolean => asked.startsWith('/public/') && asked.endsWith('/log/checkpoint');
 const isTile = (asked: string): boolean => asked.includes('/tile/');
-/** Full tiles never change: the next export reads them from the folder. */
+/** Full tiles never change, so the next export reads them from the folder. */
 const isFullTile = (asked: string): boolean => isTile(asked) && !asked.includes('.p/');
 
-/** An export that is cut off leaves no half of a file. @throws Unreadable, because a full disk says nothing against the log */
+/** Writes a file completely or not at all. @throws Unreadable if it cannot, because a full disk says nothing against the log */
 function save(file: string, content: string | Uint8Array): void {
   try {
     mkdirSync(path.dirname(file), { recursive: true });
@@ -30,14 +30,14 @@ function save(file: string, content: string | Uint8Array): void {
   }
 }
 
-/** The first line of a checkpoint names its log. @throws Unreadable if the folder holds another one, whose tiles would pass for this one's */
+/** @throws Unreadable if the folder has another log, by its checkpoint's first line: the other's tiles would be taken for this log's */
 function requireSameLog(folder: string, file: string, checkpoint: Buffer): void {
   const [saved] = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
   const [origin] = checkpoint.toString('utf8').split('\n');
   if (saved !== undefined && saved !== origin) throw new Unreadable(`${folder} holds another log: ${saved}`);
 }
 
-/** Keeps every answer as a file of a folder, but for the checkpoint: `finishExport` writes it, once the files below it are there. */
+/** Saves every answer in a folder, except the checkpoint: `finishExport` writes it once the files on which it depends are there. */
 export function savingTo(folder: string, event: string, read: Read): Read {
   return async (asked, maxBytes) => {
     const file = path.join(folder, fileOf(asked, event));
@@ -50,7 +50,7 @@ export function savingTo(folder: string, event: string, read: Read): Read {
 }
 
 /**
- * Saves what proofs are made from, and no verification reads: the tiles of hashes above the leaves. Then the checkpoint.
+ * Saves the tiles of hashes above the leaves, from which proofs are made and which no verification reads. Then saves the checkpoint.
  * @param saving made by `savingTo`
  */
 export async function finishExport(
@@ -71,13 +71,13 @@ export async function finishExport(
   save(path.join(folder, 'log/checkpoint'), checkpoint);
 }
 
-/** Reads an export in place of the service. @param place a folder, or where a file server serves it (http:// or https://) */
+/** Reads an export in place of the service. @param place a folder, or the URL of a file server (http:// or https://) */
 export function readFrom(place: string, event: string): Read {
   const read = /^https?:/.test(place) ? readOverHttp(place, undefined) : readFolder(place);
   return async (asked, maxBytes) => {
     const reply = await read(`/${fileOf(asked, event)}`, maxBytes);
     const isPartOfLog = isTile(asked) || isCheckpoint(asked) || asked.startsWith('/.well-known/');
-    // Results and openings are missing if the service kept them from the key of the export.
+    // The service did not show results and openings to the key of the export, so their files are missing.
     return reply.status === 404 && !isPartOfLog ? { ...reply, status: 403 } : reply;
   };
 }

@@ -51,7 +51,7 @@ function print(report: VerificationReport): void {
   process.stdout.write(`\n${lastWords(report, 'output')}\n`);
 }
 
-/** One line on a terminal that is written over and over. */
+/** Shows progress on one line of the terminal, which is overwritten each time. */
 function progress(what: string, done: number, of: number): void {
   if (!process.stderr.isTTY) return;
   const share = of === 0 ? 100 : Math.floor((done / of) * 100);
@@ -85,7 +85,7 @@ function readOptions() {
   if (baseUrl !== undefined && !/^https?:\/\/[^/]/.test(baseUrl))
     throw new Error('--base-url must begin with http:// or https://');
   const file = (path: string | undefined): string | undefined =>
-    // A note ends with one line end; what was pasted into a file may have more or none.
+    // A note ends with one line end. A note that was pasted into a file may have more or none.
     path === undefined ? undefined : `${readFileSync(path, 'utf8').trimEnd()}\n`;
   const [since, promise, code, logKey] = [
     file(values.since),
@@ -104,7 +104,7 @@ function readOptions() {
   };
 }
 
-/** @throws Error in words for people */
+/** @throws Error with a message for the user */
 function readWitnesses(texts: readonly string[], quorumText: string | undefined): { witnesses?: WitnessDemand } {
   if (texts.length === 0 && quorumText === undefined) return {};
   const keys = texts.map(readWitnessKey);
@@ -132,7 +132,7 @@ async function main(): Promise<number> {
   if (json) process.stdout.write(`${JSON.stringify(report)}\n`);
   else print(report);
   const { verified, checkpoint, size, checks } = report;
-  // A checkpoint of a log that is not right must not become what the next run believes.
+  // Do not save the checkpoint of a wrong log, because the next run would trust it.
   if (save !== undefined && verified !== 'no' && checkpoint !== null) writeFileSync(save, checkpoint);
   const isWhole = checks.some(({ name, status }) => name === 'root' && status === 'verified');
   if (folder !== undefined && verified !== 'no' && isWhole && checkpoint !== null && size !== null) {
@@ -149,7 +149,7 @@ async function main(): Promise<number> {
   return EXIT_STATUS[verified];
 }
 
-// The reader of the output may have read enough of it.
+// A reader such as `head` may close the pipe early.
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   if (fault.code !== 'EPIPE') throw fault;
   process.exit();

@@ -1,28 +1,28 @@
 import { isSignedBy, sha256 } from './primitives.ts';
 
-/** What was found wrong with something that was read. Its message is for people. */
+/** Data that were read are wrong. The message is for people. */
 export class Unbelievable extends Error {}
 
-/** What bears no signature of the service's key: cut off, mistyped, or something else. It says nothing against the service. */
+/** A text without a valid signature of the service's key, for example cut off or mistyped. It says nothing against the service. */
 export class Unsigned extends Unbelievable {}
 
 export interface LogKey {
   readonly name: string;
   readonly id: string;
-  /** 32 bytes of Ed25519. */
+  /** The 32 bytes of an Ed25519 key. */
   readonly publicKey: Buffer;
 }
 
-/** The byte of each kind of signature. */
+/** The byte that stands for each kind of signature. */
 const ED25519 = 1;
 const COSIGNATURE_V1 = 4;
-/** The last that a date can be. */
+/** The last second that a date can express. */
 const LAST_SECOND = 8_640_000_000_000n;
 
-/** A key as C2SP writes it: `<name>+<8 hex digits>+<base64 of 0x01 and the Ed25519 key>`. */
+/** Reads a key in the form of C2SP: `<name>+<8 hex digits>+<base64 of 0x01 and the Ed25519 key>`. */
 export const readLogKey = (text: string): LogKey => readKey(text, ED25519, 'the log key');
 
-/** The same of a witness: with 0x04 for its cosignatures. */
+/** Reads a witness's key, which has 0x04 (for cosignatures) in place of 0x01. */
 export const readWitnessKey = (text: string): LogKey => readKey(text, COSIGNATURE_V1, 'the witness key');
 
 function readKey(text: string, algorithm: number, what: string): LogKey {
@@ -41,8 +41,8 @@ export function renameKey({ publicKey }: LogKey, name: string): LogKey {
 }
 
 /**
- * When a witness signed a note, in Unix ms, by its own clock (C2SP tlog-cosignature, `cosignature/v1`); undefined where it did not.
- * @throws Unbelievable for a false signature in its name
+ * When a witness signed a note, in Unix ms, by its own clock (C2SP tlog-cosignature, `cosignature/v1`); undefined if it did not.
+ * @throws Unbelievable for a false signature in the name of the witness
  */
 export function readCosignature(note: string, witness: LogKey): number | undefined {
   const gap = note.lastIndexOf('\n\n');
@@ -60,10 +60,10 @@ export function readCosignature(note: string, witness: LogKey): number | undefin
   return undefined;
 }
 
-/** The length of a signature with the ID of its key. */
+/** Length of a signature, with the ID of its key. */
 const SIGNATURE_BYTES = 68;
 
-/** The lines of a note that the key has signed. @throws Unsigned, or Unbelievable where another key of its name has signed */
+/** The lines of a note that the key has signed. @throws Unsigned, or Unbelievable if another key of the same name has signed */
 export function readSignedLines(note: string, logKey: LogKey): string[] {
   const gap = note.lastIndexOf('\n\n');
   if (gap < 0 || !note.endsWith('\n')) throw new Unsigned('it is no signed note');
@@ -84,16 +84,16 @@ export function readSignedLines(note: string, logKey: LogKey): string[] {
   return text.slice(0, -1).split('\n');
 }
 
-/** A head of a log: of an event, or the service's own. */
+/** A head of a log: of an event's log, or of the service's own. */
 export interface TreeHead {
   readonly origin: string;
   readonly size: number;
   readonly root: Buffer;
 }
 
-/** A head of the log of an event. */
+/** A head of an event's log. */
 export interface SignedHead extends TreeHead {
-  /** Ballots confirmed by then, sealed or waiting. */
+  /** Number of ballots confirmed so far, whether in the log or waiting for it. */
   readonly confirmed: number;
 }
 
@@ -104,14 +104,14 @@ function readLines(lines: readonly string[]): TreeHead {
   return { origin, size: Number(size), root: hash };
 }
 
-/** A head of the service's own log: three lines. */
+/** Reads a head of the service's own log, which has three lines. */
 export function readServiceHead(note: string, serviceKey: LogKey): TreeHead {
   const lines = readSignedLines(note, serviceKey);
   if (lines.length !== 3) throw new Unbelievable('it is no checkpoint of the service’s own log');
   return readLines(lines);
 }
 
-/** A checkpoint of an event's log: the fourth line says how many ballots were confirmed. */
+/** Reads a checkpoint of an event's log, whose fourth line says how many ballots were confirmed. */
 export function readCheckpoint(note: string, logKey: LogKey): SignedHead {
   const lines = readSignedLines(note, logKey);
   const confirmed = /^confirmed (0|[1-9]\d{0,14})$/.exec(lines[3] ?? '')?.[1];
@@ -120,24 +120,24 @@ export function readCheckpoint(note: string, logKey: LogKey): SignedHead {
   return { ...readLines(lines), confirmed: Number(confirmed) };
 }
 
-/** What a voter was promised. */
+/** A promise to a voter. */
 export interface SignedPromise {
   readonly origin: string;
   readonly leaf: Buffer;
-  /** Until when the leaf will be in the log, in Unix ms. */
+  /** The time by which the leaf will be in the log, in Unix ms. */
   readonly untilMs: number;
 }
 
-/** Every run is bounded: a long text takes no more time than its length says. */
+/** Every repetition has a bound, so that the time grows only linearly with the text. */
 const PROMISE =
   /(\S{1,300})\s{1,99}this\s{1,99}leaf\s{1,99}will\s{1,99}be\s{1,99}in\s{1,99}the\s{1,99}log\s{1,99}([\w+/\s]{43,99}=)\s{1,99}until\s{1,99}(\S{24})\s{1,99}[—–-]{1,3}\s{1,99}(\S{1,300})\s{1,99}([\w+/\s]{90,199}={0,2})/;
-/** Longer texts hold more than a receipt. */
+/** A longer text contains more than a receipt. */
 const MOST_CHARACTERS = 20_000;
 
 /**
- * A promise as it was signed, out of a text in which a mail or a form has broken its lines, put them into one, or indented or
- * quoted them. The signature shows whether it was put together right.
- * @returns the text itself where there is none in it
+ * Restores a signed promise from a text in which a mail or a form has broken or joined its lines, or indented or quoted them. The
+ * signature shows whether it was restored correctly.
+ * @returns the text itself if it contains no promise
  */
 export function mendPromise(text: string): string {
   const plain = text.slice(0, MOST_CHARACTERS).replaceAll(/^[ \t>]+/gm, '');

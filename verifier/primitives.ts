@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 
-// What the verifier needs of the machine that it runs on. `browser/primitives.ts` gives the same to the page.
+// Hashes and signatures for Node. `browser/primitives.ts` has the same functions for the page.
 
 export function sha256(...parts: readonly (Uint8Array | string)[]): Buffer {
   const digest = createHash('sha256');

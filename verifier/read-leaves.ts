@@ -8,49 +8,49 @@ import { MOST_BYTES, type Read, requireBytes, Unreadable } from './read-service.
 export const WIDTH = 256;
 const HASH = 32;
 
-/** What the leaves of a log say, in as little memory as the checks need: 40 bytes a leaf. */
+/** The content of a log's leaves, in as little memory as the checks allow: 40 bytes for each leaf. */
 export interface ReadLog {
   readonly size: number;
   readonly root: Buffer;
-  /** Roots at the sizes that were asked for. */
+  /** By size: the roots at the requested sizes. */
   readonly rootAt: ReadonlyMap<number, Buffer>;
-  /** The commitment of a `ballot` leaf, undefined for every other leaf. */
+  /** The commitment of a `ballot` leaf; undefined for any other leaf. */
   commitmentOf(index: number): Buffer | undefined;
   readonly ballots: number;
-  /** Indexes of the void ballots that the result leaves out. */
+  /** Indexes of the void ballots, which the result leaves out. */
   readonly voided: ReadonlySet<number>;
-  /** Indexes of the ballots that became void behind the `close` leaf: the result counts them, `afterReversals` does not. */
+  /** Indexes of the ballots that became void after the `close` leaf. The result counts them; `afterReversals` does not. */
   readonly reversed: ReadonlySet<number>;
   readonly open: Fields;
   readonly configHash: string;
-  /** Each configuration from its leaf on, the first one too. */
+  /** Each configuration with its leaf, including the first one. */
   readonly configurations: readonly RecordedConfiguration[];
-  /** The roll of an election as the last leaf about it says; undefined in polls. */
+  /** The roll of an election, by the last leaf about it; undefined in polls. */
   readonly roll: RecordedRoll | undefined;
-  /** Letters with voter keys that were printed, as the last leaf about them says. */
+  /** Number of printed letters with voter keys, by the last leaf about them. */
   readonly letters: number;
-  /** How often the end was moved after the opening. */
+  /** How many times the end was moved after the opening. */
   readonly ends: number;
-  /** Ballots that were confirmed at the last change of the configuration or the end, with those that had been dropped before. */
+  /** Number of ballots that were confirmed at the last change of configuration or end, including ballots that were dropped before. */
   readonly confirmed: number;
   readonly drops: readonly Drop[];
-  /** When the event ends and until when the `close` leaf is due, in Unix ms, as the last leaf about it says. */
+  /** The end of the event, and the date by which the `close` leaf is due, in Unix ms, by the last leaf about them. */
   readonly end: RecordedEnd | undefined;
-  /** Root of the log before its `close` leaf, which lots are drawn from. */
+  /** Root of the log before its `close` leaf. Lots are drawn with this root. */
   readonly rootBeforeClose: Buffer | undefined;
-  /** Roots of the log with its `close` leaf, and with each reversal behind it, by size. */
+  /** By size: the roots of the log with its `close` leaf, and with each later reversal. */
   readonly rootSinceClose: ReadonlyMap<number, Buffer>;
-  /** The leaf of the ballot that was looked for; undefined where there is none. */
+  /** The leaf of the ballot that is searched for; undefined if there is none. */
   readonly leafOfCode: number | undefined;
-  /** The `close` leaf; nothing but `void` leaves stands behind it. */
+  /** The `close` leaf. Only `void` leaves follow it. */
   readonly close: Fields | undefined;
-  /** Ballots before the `close` leaf, without the void ones. */
+  /** Number of ballots before the `close` leaf, without void ballots. */
   readonly counted: number;
-  /** Which of the leaf hashes asked for are in the log, in hex. */
+  /** Which of the requested leaf hashes are in the log, in hex. */
   readonly found: ReadonlySet<string>;
 }
 
-/** Approved voters, and what was changed of them by hand since the opening. */
+/** The approved voters, and how often the organizers changed them since the opening. */
 export interface RecordedRoll {
   readonly heads: number;
   /** An exact decimal. */
@@ -63,7 +63,7 @@ const DECIMAL = /^\d{1,20}(\.\d{1,6})?$/;
 const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 
-/** Undefined where the fields are none of a roll. */
+/** Reads the fields of a roll; undefined if they are not valid. */
 function readRoll({ heads, weight, identityChanges = 0, rollChanges = 0 }: Fields): RecordedRoll | undefined {
   if (!isCount(heads) || !isCount(identityChanges) || !isCount(rollChanges) || !DECIMAL.test(textOf(weight)))
     return undefined;
@@ -74,17 +74,17 @@ export interface RecordedConfiguration {
   readonly index: number;
   /** In hex. */
   readonly hash: string;
-  /** Ballots confirmed before it. */
+  /** Number of ballots confirmed before it. */
   readonly confirmed: number;
 }
 
-/** Waiting ballots that the operator dropped, as a `config` leaf says: their rows were changed from outside. */
+/** Waiting ballots that the operator dropped, as a `config` leaf records, because other SQL had changed their rows. */
 interface Drop {
   readonly index: number;
   readonly dropped: number;
 }
 
-/** How many were dropped by leaves from an index on. */
+/** Number of ballots that leaves from an index on dropped. */
 export const droppedSince = (drops: readonly Drop[], from: number): number =>
   drops.reduce((sum, { index, dropped }) => (index >= from ? sum + dropped : sum), 0);
 
@@ -94,7 +94,7 @@ export interface RecordedEnd {
   readonly closeDue: number;
 }
 
-/** A ballot that was cast before the end may be confirmed for 15 minutes; the `close` leaf has a day more. */
+/** A ballot that was cast before the end may be confirmed for 15 minutes. The `close` leaf is due a day after that. */
 const GRACE_MS = 900_000;
 const SLACK_MS = 86_400_000;
 
@@ -105,9 +105,9 @@ export interface LeafQuestions {
   readonly size: number;
   readonly sizes: readonly number[];
   readonly leafHashes: readonly Buffer[];
-  /** SHA-256("code" ‖ confirmation code) in hex, of a ballot that is looked for. */
+  /** SHA-256("code" ‖ confirmation code) in hex, of the ballot that is searched for. */
   readonly codeTag: string | undefined;
-  /** Is shown every head that the log ever had. */
+  /** Gets every prefix of the log that may be one of its earlier heads. */
   readonly trail?: HeadTrail;
   readonly onProgress: (leaves: number) => void;
 }
@@ -117,7 +117,7 @@ const groups = (index: number): string => {
   return (digits.match(/.../g) ?? []).map((group, at, all) => (at < all.length - 1 ? `x${group}` : group)).join('/');
 };
 
-/** The address of the bundle of entries, or of the tile of hashes of a level, that begins at `256 × index`; leaf hashes are level 0. */
+/** The path of a bundle of entries, or of a tile of hashes of a level, that begins at `256 × index`. Leaf hashes are level 0. */
 export const address = (kind: 'entries' | number, index: number, width: number): string =>
   `tile/${kind}/${groups(index)}${width === WIDTH ? '' : `.p/${width}`}`;
 
@@ -133,12 +133,12 @@ export function splitBundle(bytes: Buffer, count: number): Buffer[] {
   return entries;
 }
 
-/** Some four gigabytes of memory. */
+/** Limit of the leaves, because a longer log would take more than four gigabytes of memory. */
 const MOST_LEAVES = 50_000_000;
-/** Each is compared with the one before. */
+/** Limit of the configurations, because each is compared with the one before. */
 const MOST_CONFIGURATIONS = 100_000;
 const HEX_HASH = /^[0-9a-f]{64}$/;
-/** The names that leaves have, by kind. */
+/** The names of the fields of a leaf, by kind. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['ballot', 'c e h t v'],
   ['open', 'at closeDue config e end letters roll seed t v'],
@@ -149,7 +149,7 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['void', 'e h index t v'],
 ]);
 
-/** A number beside, and nothing else: ballots of the rehearsals before an opening, and waiting ballots that an operator dropped. */
+/** The only optional field, a number: ballots of rehearsals before the opening, and waiting ballots that the operator dropped. */
 const BESIDE: ReadonlyMap<string, string> = new Map([
   ['open', 'rehearsalBallots'],
   ['config', 'dropped'],
@@ -163,13 +163,13 @@ function namesOf(leaf: Fields): string {
     .join(' ');
 }
 
-/** Reads the leaves one after another and notes what later checks ask for. */
+/** Reads the leaves one by one, and notes the data that later checks need. */
 class LeafReader {
   readonly #eventId: string;
   readonly #isRehearsal: boolean;
   #commitments = Buffer.alloc(0);
   #kinds = new Uint8Array(0);
-  /** The beginnings of all code tags: equal ones would be a ballot that stands twice. */
+  /** The beginnings of all code tags. Two equal ones mean that a ballot is in the log twice. */
   #tags = new BigUint64Array(0);
   ballots = 0;
   readonly voided = new Set<number>();
@@ -180,7 +180,7 @@ class LeafReader {
   readonly configurations: RecordedConfiguration[] = [];
   ends = 0;
   #configSeq = 0;
-  /** Those dropped later among them. */
+  /** Includes confirmed ballots that were dropped later. */
   confirmed = 0;
   readonly drops: Drop[] = [];
   end: RecordedEnd | undefined;
@@ -188,7 +188,7 @@ class LeafReader {
   roll: RecordedRoll | undefined;
   rolls = 0;
   letters = 0;
-  /** What was changed of voters by hand, as the last roll says; it stays when the roll goes. */
+  /** How often the organizers changed voters, by the last roll. It stays when the event becomes a poll, which has no roll. */
   #changes = { identityChanges: 0, rollChanges: 0 };
   last: Fields = {};
   #count = 0;
@@ -198,7 +198,7 @@ class LeafReader {
     this.#isRehearsal = isRehearsal;
   }
 
-  /** Memory is taken as leaves come, not as a signed size asks for it. */
+  /** Memory grows with the leaves that come, not with the signed size, which may be wrong. */
   #makeRoomFor(index: number): void {
     if (index < this.#kinds.length) return;
     const room = Math.max(WIDTH, 2 * this.#kinds.length);
@@ -268,8 +268,8 @@ class LeafReader {
   }
 
   /**
-   * A roll may shrink and grow, but never below the ballots that are in; its changes are only ever added to. One that comes or
-   * goes is an event that became another one, by a change of its configuration and before any ballot.
+   * Checks a roll. It may grow and shrink, but never below the number of ballots, and its counts of changes never go back. A roll begins or
+   * ends if the event changes its type, which needs a change of the configuration, and no ballot yet.
    */
   #takeRoll(kind: string, leaf: Fields, bad: (why: string) => Unbelievable): void {
     if (kind === 'open' && leaf['roll'] === null) return;
@@ -291,7 +291,7 @@ class LeafReader {
     this.#requireEnoughVoters(bad);
   }
 
-  /** Letters so far: who printed them could have voted by them, so that no count goes back. */
+  /** Notes the number of printed letters. Their printer could have voted by them, so the number never goes back. */
   #takeLetters(count: unknown, bad: (why: string) => Unbelievable): void {
     if (!isCount(count) || count < this.letters)
       throw bad('says of fewer letters than there were that they are printed');
@@ -320,7 +320,7 @@ class LeafReader {
     (this.close === undefined ? this.voided : this.reversed).add(index);
   }
 
-  /** @throws Unbelievable when one confirmation code has two ballots */
+  /** @throws Unbelievable if two ballots have the same confirmation code */
   requireSingleBallots(): void {
     const tags = this.#tags.filter((_, index) => this.#kinds[index] === 1).sort();
     for (let at = 1; at < tags.length; at += 1) {
@@ -333,7 +333,7 @@ class LeafReader {
   }
 }
 
-/** Reads a part of what the signed head covers. @throws Unbelievable where the service does not have it */
+/** Reads data that the signed head covers. @throws Unbelievable if the service does not have them */
 export function readSigned(read: Read, path: string, maxBytes: number): Promise<Buffer> {
   const readPart: Read = async (...asked) => {
     const reply = await read(...asked);
@@ -343,7 +343,7 @@ export function readSigned(read: Read, path: string, maxBytes: number): Promise<
   return requireBytes(readPart, path, maxBytes);
 }
 
-/** Reads all leaves, checks the form of each, and computes the root. Whether it is the signed one is the caller's question. */
+/** Reads all leaves, checks the form of each, and computes the root. The caller must compare the root with the signed one. */
 export async function readLeaves(read: Read, base: string, questions: LeafQuestions): Promise<ReadLog> {
   const { size, sizes, leafHashes, codeTag, onProgress } = questions;
   const tree = new GrowingTree();

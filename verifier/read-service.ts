@@ -6,20 +6,20 @@ export interface Reply {
 }
 
 /**
- * Reads one address of the service, such as `/public/voting-events/…/log/checkpoint`. The only way out of the verifier.
+ * Reads one path of the service, such as `/public/voting-events/…/log/checkpoint`. The verifier's only access to the network.
  * @param maxBytes a longer answer is cut off and refused
- * @throws Unreadable where nothing that can be judged comes back
+ * @throws Unreadable if no answer comes that can be judged
  */
 export type Read = (path: string, maxBytes: number) => Promise<Reply>;
 
-/** The service could not be reached, does not let this key read, or sends something else: that proves nothing wrong. */
+/** The service cannot be reached, does not let this key read, or sends something else. This proves nothing against it. */
 export class Unreadable extends Error {}
 
-/** What each kind of answer may have at most. */
+/** Most bytes of each kind of answer. */
 export const MOST_BYTES = {
-  /** A checkpoint, with cosignatures of many witnesses. */
+  /** A checkpoint with cosignatures of many witnesses. */
   note: 65_536,
-  /** 256 entries of at most 65,535 bytes, each behind its length. */
+  /** 256 entries of at most 65,535 bytes, each after its length. */
   entries: 256 * 65_537,
   /** 256 hashes. */
   tile: 256 * 32,
@@ -28,9 +28,9 @@ export const MOST_BYTES = {
 } as const;
 
 const ATTEMPTS = 6;
-/** For one answer to its last byte, however slowly it comes. */
+/** Time limit of one answer, up to its last byte. */
 const TIMEOUT_MS = 30_000;
-/** All pauses that the service asks for, together. */
+/** The sum of all pauses that the service asks for. */
 const MOST_PAUSES_MS = 600_000;
 
 export interface ReadLimits {
@@ -39,9 +39,9 @@ export interface ReadLimits {
 }
 
 /**
- * Reads over HTTP; waits where the service asks to, and tries again where it was away for a moment. It follows no redirect:
- * the key is for this service alone.
- * @param key none for a log that is open
+ * Reads over HTTP. Waits if the service asks for it, and tries again after short failures. Follows no redirect, because the key must go
+ * only to this service.
+ * @param key undefined for an open log
  */
 export function readOverHttp(baseUrl: string, key: string | undefined, limits: ReadLimits = {}): Read {
   const [base = ''] = /^.*[^/]/s.exec(baseUrl) ?? [];
@@ -81,7 +81,7 @@ async function readBody(response: Response, path: string, maxBytes: number): Pro
   const pieces: Uint8Array[] = [];
   let bytes = 0;
   const reader = response.body?.getReader();
-  // Not every browser lets a stream be iterated over.
+  // In some browsers, a stream cannot be iterated over.
   for (let piece = await reader?.read(); piece?.value !== undefined; piece = await reader?.read()) {
     bytes += piece.value.length;
     if (bytes > maxBytes) {
@@ -93,7 +93,7 @@ async function readBody(response: Response, path: string, maxBytes: number): Pro
   return Buffer.concat(pieces);
 }
 
-/** @throws Unreadable unless the answer is 200 and as short as asked for */
+/** @throws Unreadable unless the answer is 200 and has at most `maxBytes` */
 export async function requireBytes(read: Read, path: string, maxBytes: number): Promise<Buffer> {
   const { status, bytes } = await read(path, maxBytes);
   if (status === 200 && bytes.length <= maxBytes) return bytes;
@@ -105,7 +105,7 @@ function reasonOf(status: number): string {
   return status === 404 ? 'there is no such log' : `it answered ${status}`;
 }
 
-/** The value of a JSON answer; undefined where the service keeps it from this key, or from those without one. @throws Unreadable for everything else */
+/** The value of a JSON answer; undefined if this key may not read it, or if a key is required. @throws Unreadable in all other cases */
 export async function readJson(read: Read, path: string): Promise<unknown> {
   const { status, bytes } = await read(path, MOST_BYTES.json);
   if (status === 401 || status === 403) return undefined;

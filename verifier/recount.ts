@@ -5,9 +5,9 @@ import { sha256 } from './primitives.ts';
 import { runOff } from './run-off.ts';
 import { transferVotes } from './transfer-votes.ts';
 
-// The count once more, from docs/counting.md, for the verifier alone.
+// A second implementation of the count, made from docs/counting.md for the verifier.
 
-/** One entry of an opened ballot. */
+/** An entry of an opened ballot. */
 export interface OpenedVote {
   readonly positionId: string;
   readonly candidateId: string;
@@ -15,79 +15,79 @@ export interface OpenedVote {
   readonly rank?: number;
 }
 
-/** What a recount says of a position; weights in millionths. */
+/** The recount of a position. Weights are in millionths. */
 export interface Recount {
   readonly votesWon: ReadonlyMap<string, bigint>;
-  /** Scaled to 11 decimals, as a transferable vote needs. */
+  /** With 11 decimals, which a transferable vote needs. */
   readonly weightWon: ReadonlyMap<string, bigint>;
   readonly winners: readonly string[];
   readonly tied: readonly string[];
   readonly totalVotes: bigint;
   readonly referendum: RecountedReferendum | null;
-  /** Null where there are no rounds. */
+  /** Null for methods without rounds. */
   readonly rounds: readonly CountedRound[] | null;
-  /** Runner-up, margin and what else decides nothing, as results show it. */
+  /** Runner-up, margin and other figures that decide nothing, in the form of the results. */
   readonly further: Fields;
 }
 
 export interface CountedRound {
   readonly elected: readonly string[];
   readonly eliminated: readonly string[];
-  /** What each candidate that stands holds, scaled to 11 decimals. */
+  /** The tally of each candidate who still stands, with 11 decimals. */
   readonly tallies: ReadonlyMap<string, bigint>;
-  /** The same in heads, scaled to 5 decimals. */
+  /** The same in numbers of ballots, with 5 decimals. */
   readonly heads: ReadonlyMap<string, bigint>;
   readonly threshold: bigint;
-  /** What cutting down has lost before this round. */
+  /** The weight that rounding down had lost before this round. */
   readonly lost: bigint;
   readonly transfers: readonly Fields[];
   readonly tie: Fields | null;
 }
 
-/** Weights in millionths. */
+/** The result of a referendum. Weights are in millionths. */
 export interface RecountedReferendum {
   readonly yes: bigint;
   readonly no: bigint;
   readonly abstain: bigint;
-  /** As results show them: the threshold first. */
+  /** In the form of the results, with the threshold first. */
   readonly rules: readonly Fields[];
   readonly outcome: string;
 }
 
 export interface RecountOptions {
-  /** Hex of the lot's seed. */
+  /** The lot's seed, in hex. */
   readonly seed: string;
   /** Root of the log before its `close` leaf, in hex. */
   readonly root: string;
-  /** Whether figures are weighted: every weight of the event is whole. */
+  /** Whether every weight of the event is whole. Then figures are sums of weights. */
   readonly whole: boolean;
   /** Whether every weight of the event is 1. */
   readonly unit: boolean;
-  /** Weight in millionths of the voters to whom the position is open. */
+  /** Weight, in millionths, of the voters to whom the position is open. */
   readonly electorate: bigint | null;
-  /** The same of the ballots that could answer it; all of them unless given. */
+  /** Weight, in millionths, of the ballots that could answer the position; by default of all ballots. */
   readonly turnout?: bigint;
 }
 
 export const MILLION = 1_000_000n;
-/** From millionths to 11 decimals. */
+/** The factor from millionths to 11 decimals. */
 export const FINE = 100_000n;
 
-/** Ballots that ranked the same candidates in the same order count as one of their weights together. */
+/** Ballots with the same ranking. They count as one ballot with the sum of their weights. */
 export interface Pile {
   readonly ranking: readonly string[];
   weight: bigint;
   heads: bigint;
 }
 
-/** Takes in the ballots of one position; memory grows with the candidates, and in ranked choice with the different rankings. */
+/** Adds the ballots of one position. Memory grows with the candidates, and in ranked choice with the number of different rankings. */
 export class PositionTally {
   readonly position: BallotPosition;
   answered = 0n;
   answeredWeight = 0n;
   ballots = 0n;
   ballotsWeight = 0n;
-  /** Ballots that name a candidate. */
+  /** By candidate: the number of ballots that name the candidate. */
   readonly named = new Map<string, bigint>();
   readonly namedWeight = new Map<string, bigint>();
   readonly heads = new Map<string, bigint>();
@@ -98,7 +98,7 @@ export class PositionTally {
     this.position = position;
   }
 
-  /** @param times 1 to add, -1 to take a void ballot out again */
+  /** @param times 1 to add, -1 to take a void ballot out */
   add(votes: readonly OpenedVote[], weight: bigint, times: bigint): void {
     this.ballots += times;
     this.ballotsWeight += times * weight;
@@ -132,7 +132,7 @@ export class PositionTally {
 
 export type Lot = Pick<RecountOptions, 'seed' | 'root'>;
 
-/** Candidates from the first to the last in the lot's order. */
+/** Sorts candidates in the order of the lot, the winner first. */
 function byLot(ids: readonly string[], { seed, root }: Lot): string[] {
   const bytes = Buffer.from(seed + root, 'hex');
   const lot = (id: string): string => sha256(bytes, id).toString('hex');
@@ -142,13 +142,13 @@ function byLot(ids: readonly string[], { seed, root }: Lot): string[] {
 export const inOrderOf = (position: BallotPosition, ids: readonly string[]): string[] =>
   position.candidates.map(({ id }) => id).filter((id) => ids.includes(id));
 
-/** The order in which ties for a seat are broken: the lot's, or that of the candidates. */
+/** The order in which ties for a seat are decided: that of the lot, or of the candidates. */
 export function tieOrder(position: BallotPosition, ids: readonly string[], lot: Lot): string[] {
   const inOrder = inOrderOf(position, ids);
   return position.tieBreak === 'lot' ? byLot(inOrder, lot) : inOrder;
 }
 
-/** The same for eliminations and surpluses, which cannot be shared: a joint position draws lots for them. */
+/** The order for ties of eliminations and surpluses, which cannot be shared: for a `joint` position, that of the lot. */
 export function pickOrder(position: BallotPosition, ids: readonly string[], lot: Lot): string[] {
   const inOrder = inOrderOf(position, ids);
   return position.tieBreak === 'candidate_order' ? inOrder : byLot(inOrder, lot);
@@ -173,7 +173,7 @@ export function recount(tally: PositionTally, options: RecountOptions): Recount 
   return { ...shared, ...seats, further, referendum: null };
 }
 
-/** Marks were taken in as they are given; who is left out is worth the same on every ballot that answers. */
+/** The stored sums are of the given marks. Add the mark that each answering ballot gives to candidates whom it does not name. */
 const weightOf = (tally: PositionTally, id: string): bigint =>
   (tally.weights.get(id) ?? 0n) +
   BigInt(tally.position.leftOut) * (tally.answeredWeight - (tally.namedWeight.get(id) ?? 0n));
@@ -199,7 +199,7 @@ function fillSeats(tally: PositionTally, lot: Lot): { winners: string[]; tied: s
   return { winners: [...above, ...tieOrder(position, tied, lot).slice(0, open)], tied };
 }
 
-/** A stable sort: equal ones stay in the order they came in. */
+/** A stable sort: equal candidates keep their order. */
 export function highestFirst(ids: readonly string[], figure: (id: string) => bigint): string[] {
   return ids.toSorted((a, b) => (figure(a) > figure(b) ? -1 : figure(a) < figure(b) ? 1 : 0));
 }

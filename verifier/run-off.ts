@@ -13,18 +13,18 @@ import {
   tieOrder,
 } from './recount.ts';
 
-/** What a round shows of the votes that leave a candidate. @param moved weight by receiver; '' is exhausted */
+/** The transfers of a candidate's votes, in the form of the results. @param moved weight by receiver; '' means exhausted */
 export const transfersOf = ({ position }: PositionTally, from: string, moved: ReadonlyMap<string, bigint>): Fields[] =>
   [...position.candidates.map(({ id }) => id), ''].flatMap((to) => {
     const weight = moved.get(to) ?? 0n;
     return weight === 0n ? [] : { from, to: to === '' ? null : to, weight: decimalOf(weight, 11) };
   });
 
-/** What decides a tie that cannot be shared. @param kept candidates who were level in all earlier rounds */
+/** How a tie that cannot be shared is decided. @param kept the candidates who were equal in all earlier rounds */
 export const policyOf = ({ position }: PositionTally, kept: readonly string[]): string =>
   kept.length === 1 ? 'earlier_round' : position.tieBreak === 'candidate_order' ? 'candidate_order' : 'lot';
 
-/** The one of those with the lowest tally who goes out: earlier rounds first, then the last in the order of ties. */
+/** The candidate to eliminate from those with the lowest tally: by earlier rounds, otherwise the last in the order of ties. */
 export function unluckiest(
   tally: PositionTally,
   lowest: readonly string[],
@@ -36,7 +36,7 @@ export function unluckiest(
   return { out, tie: tieOf(tally.position, lowest, policyOf(tally, kept), lot) };
 }
 
-/** Goes back through earlier rounds, the latest first, keeping those who were best there. */
+/** Goes back through earlier rounds, the latest first, and keeps only the candidates who were best in each. */
 export function pickByHistory(
   ids: readonly string[],
   history: readonly ReadonlyMap<string, bigint>[],
@@ -50,7 +50,7 @@ export function pickByHistory(
   return kept;
 }
 
-/** Instant runoff for one seat (docs/counting.md), counted on to the last two for the figures that decide nothing. */
+/** Instant runoff for one seat (docs/counting.md). Counts on to the last two candidates, for the figures that decide nothing. */
 export function runOff(tally: PositionTally, options: RecountOptions): Recount {
   const { seed, root, whole, unit } = options;
   const { position } = tally;

@@ -15,24 +15,24 @@ import {
 } from './recount.ts';
 import { pickByHistory, policyOf, transfersOf, unluckiest } from './run-off.ts';
 
-/** A pile on its way through the rounds. */
+/** A pile of equal rankings, which moves from candidate to candidate. */
 interface Carried {
   readonly pile: Pile;
-  /** What a vote of it still counts, in hundred-thousandths. */
+  /** The present value of a vote of the pile, in hundred-thousandths. */
   value: bigint;
   holder: string | undefined;
 }
 
 type OpenRound = { -readonly [Name in keyof CountedRound]: CountedRound[Name] };
 
-/** The single transferable vote, weighted inclusive Gregory (docs/counting.md). Tallies have 11 decimals. */
+/** The single transferable vote by the weighted inclusive Gregory method (docs/counting.md). Tallies have 11 decimals. */
 class Transfers {
   readonly #tally: PositionTally;
   readonly #lot: Lot;
   readonly #carried: Carried[];
   readonly #settled = new Map<string, { weight: bigint; heads: bigint }>();
   readonly #history: Map<string, bigint>[] = [];
-  /** The quota as a fraction, which must be exceeded where every weight is not 1. */
+  /** The quota as a fraction. It must be exceeded unless every weight is 1. */
   readonly #numerator: bigint;
   readonly #denominator: bigint;
   readonly #reachingIsEnough: boolean;
@@ -76,7 +76,7 @@ class Transfers {
     );
   }
 
-  /** A tally minus the quota, times the quota's denominator. */
+  /** A tally minus the quota, times the denominator of the quota. */
   #surplus(tally: bigint): bigint {
     return tally * this.#denominator - this.#numerator;
   }
@@ -94,14 +94,14 @@ class Transfers {
     return round;
   }
 
-  /** The highest of the candidates without a seat at the end; where all are elected or out, who was eliminated last. */
+  /** The highest candidate without a seat at the end; if all are elected or eliminated, the candidate who was eliminated last. */
   get runnerUp(): string | null {
     const figure = (id: string): bigint => this.weightWon.get(id) ?? 0n;
     const nearest = highestFirst(this.#standing, figure)[0] ?? this.#lastOut;
     return nearest !== undefined && figure(nearest) > 0n ? nearest : null;
   }
 
-  /** Passes votes on at the value they have. */
+  /** Passes votes on at their present value. */
   #pass(from: string, own: readonly Carried[]): bigint {
     const moved = new Map<string, bigint>();
     for (const one of own) {
@@ -113,7 +113,7 @@ class Transfers {
     return [...moved.values()].reduce((sum, weight) => sum + weight, 0n);
   }
 
-  /** One round; false when the count is over. */
+  /** Runs one round. Returns false when the count is over. */
   #round(): boolean {
     const { seats } = this.#tally.position;
     const votes = new Map<string, bigint>();
@@ -160,7 +160,7 @@ class Transfers {
     this.#settled.set(from, { weight: threshold, heads: heads - passed });
   }
 
-  /** False where a tie for the last seat is shared by all. */
+  /** Eliminates a candidate. Returns false if all share a tie for the last seats. */
   #eliminate(seats: number, figure: (id: string) => bigint): boolean {
     const { position } = this.#tally;
     const least = this.#standing.map(figure).reduce((a, b) => (b < a ? b : a));

@@ -24,53 +24,53 @@ export interface VerifyOptions {
   readonly read: Read;
   /** ID or code of the voting event. */
   readonly event: string;
-  /** A verifier key that is known from elsewhere; without it the service's own word is taken for it. */
+  /** A verifier key from another source. Without it, the service's own key is trusted. */
   readonly logKey?: string;
   /** An earlier checkpoint, as a signed note. */
   readonly since?: string;
-  /** The promise that a voter was given, as a signed note. */
+  /** A voter's promise, as a signed note. */
   readonly promise?: string;
-  /** The confirmation code of a voter: shows that the ballot is in the log. It is not sent anywhere. */
+  /** A voter's confirmation code, which finds the ballot in the log. It is sent nowhere. */
   readonly code?: string;
-  /** Whose cosignatures the head must have in the service's own log; not looked at unless given. */
+  /** The witnesses that must have signed the head of the service's own log; not checked by default. */
   readonly witnesses?: WitnessDemand;
-  /** The moment that dates of promises are held against, in Unix ms; the present one unless given. */
+  /** The time with which dates are compared, in Unix ms; by default the present. */
   readonly nowMs?: number;
   readonly onProgress?: (what: string, done: number, of: number) => void;
 }
 
 export interface RollAfterOpening {
-  /** Changes of a voter's e-mail or voter ID: a reader of the new address can vote in the voter's place. */
+  /** Number of changes of a voter's e-mail or voter ID. The owner of a new address can vote in the voter's place. */
   readonly identityChanges: number;
-  /** Changes of a voter's weight, group or status, and deletions. */
+  /** Number of changes of a voter's weight, group or status, and of deletions. */
   readonly rollChanges: number;
 }
 
-/** What a voter asks: is my ballot in? */
+/** The answer to a voter's question: is my ballot in the log? */
 export interface YourBallot {
-  /** `void`: it is in the log, and no longer counts. `no_promise`: what was given is no promise of this log. */
+  /** `void`: it is in the log, but no longer counts. `no_promise`: the given text is no promise of this log. */
   readonly answer: 'in' | 'void' | 'not_yet' | 'not_there' | 'no_promise' | 'removed';
-  /** For `not_yet`: when it will be in the log, in Unix ms; null where that is a day after the confirm. */
+  /** For `not_yet`: when it will be in the log, in Unix ms; null if that is a day after its confirmation. */
   readonly until: number | null;
 }
 
 export interface VerificationReport {
-  /** `yes`: everything is right. `no`: something is wrong. `partial`: right as far as it goes, and something could not be checked. */
+  /** `yes`: everything is right. `no`: something is wrong. `partial`: right, but something could not be checked. */
   readonly verified: Checks['verdict'];
   readonly checks: readonly Check[];
-  /** Null where neither code nor promise was given, or the log could not be read. */
+  /** Null if neither code nor promise was given, or the log could not be read. */
   readonly yourBallot: YourBallot | null;
   readonly size: number | null;
   readonly rootHash: string | null;
-  /** How often the organizers changed the roll after the opening: as the log records, otherwise as the results say; null where neither does. */
+  /** How often the organizers changed the roll after the opening, by the log or else by the results; null if neither says so. */
   readonly rollAfterOpening: RollAfterOpening | null;
-  /** Letters with voter keys: who printed them could have voted in their voters' place. Null where the log could not be read. */
+  /** Number of printed letters with voter keys, whose printer could have voted in the voters' place. Null if the log could not be read. */
   readonly lettersPrinted: number | null;
-  /** To be kept, and given as `since` the next time. */
+  /** The checkpoint to keep, and to pass as `since` the next time. */
   readonly checkpoint: string | null;
 }
 
-/** What a report comes to, for people. @param kept what shows it: the output or the page */
+/** The conclusion of a report, for people. @param kept where the report is: in the output or on the page */
 export function lastWords({ verified, checks }: VerificationReport, kept: string): string {
   if (verified === 'yes') return 'Everything is right.';
   if (verified === 'no')
@@ -82,8 +82,8 @@ export function lastWords({ verified, checks }: VerificationReport, kept: string
 
 /**
  * Verifies the log of an event from the outside: signed head → leaves → root → earlier checkpoint → openings → recount →
- * published results. Memory does not grow with the ballots but for some 40 bytes each.
- * Whatever the service sends or does not send ends in a report.
+ * published results. Memory grows by only about 40 bytes for each ballot.
+ * Returns a report even if the service sends wrong data or none.
  */
 export async function verifyLog(options: VerifyOptions): Promise<VerificationReport> {
   const checks = new Checks();
@@ -95,11 +95,11 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
   try {
     const base = `/public/voting-events/${encodeURIComponent(options.event)}/log`;
     const logKey = await readKey(options, checks);
-    // Before the head: what is in the service's own log is a part of the log that is read after it.
+    // Read this before the head: then all heads in the service's own log belong to the log that is read afterwards.
     const inclusion =
       options.witnesses === undefined ? undefined : await readInclusion(options.read, base, logKey, checks);
     const text = (await requireBytes(options.read, `${base}/checkpoint`, MOST_BYTES.note)).toString('utf8');
-    // Behind a proxy anything may answer: only a signed note is the word of a service.
+    // A proxy may answer anything, so only a signed note counts as the service's answer.
     if (!/^— \S+ \S+$/mu.test(text)) throw new Unreadable(`${base}/checkpoint is no signed note`);
     head = await checks.run(
       'signature',
@@ -129,7 +129,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     checks.list.push(configured.check);
     await checkContent(options, checks, base, log, results, configured, head);
   } catch (fault) {
-    // What this program cannot make sense of is wrong, too: an honest service does not send it.
+    // Data that this program cannot understand are wrong, too, because an honest service does not send such data.
     if (fault instanceof Unreadable) checks.leaveOut('reading', fault.message);
     else if (!(fault instanceof Unbelievable))
       checks.list.push({ name: 'reading', status: 'failed', detail: `what was sent makes no sense: ${String(fault)}` });
@@ -162,7 +162,7 @@ async function readKey({ read, logKey }: VerifyOptions, checks: Checks): Promise
   );
 }
 
-/** @param event the ID that the checkpoint must be of; a code says nothing of the log's name */
+/** @param event must match the checkpoint if it is an ID; a code does not occur in the log's name */
 function readHead(note: string, logKey: LogKey, event: string): SignedHead {
   const head = readCheckpoint(note, logKey);
   const real = head.origin.replace(REHEARSAL, '');
@@ -172,13 +172,13 @@ function readHead(note: string, logKey: LogKey, event: string): SignedHead {
   return head;
 }
 
-/** Ends the origin of the log of a rehearsal. */
+/** The end of the origin of a rehearsal's log. */
 const REHEARSAL = /\/rehearsal-(\d+)$/;
 const EVENT_ID = /^evt_[A-Za-z0-9]+$/;
-/** The origin is `<name of the key>/<ID of the event>`, and in a rehearsal `/rehearsal-<round>` behind it. */
+/** The event's ID in an origin, which is `<name of the key>/<ID of the event>`, in a rehearsal followed by `/rehearsal-<round>`. */
 const eventIdOf = ({ origin }: SignedHead): string => origin.replace(REHEARSAL, '').split('/').at(-1) ?? '';
 
-/** Says of the log of a rehearsal that it is one. Left out, so that no rehearsal is found right as a whole. */
+/** Reports that the log is of a rehearsal. As a check that is left out, so that no rehearsal is found right as a whole. */
 function noteRehearsal(checks: Checks, { origin }: SignedHead): void {
   const [, round] = REHEARSAL.exec(origin) ?? [];
   if (round === undefined) return;
@@ -188,7 +188,7 @@ function noteRehearsal(checks: Checks, { origin }: SignedHead): void {
   );
 }
 
-/** Reads the leaves and compares their root with what is signed now, and with what was signed before. */
+/** Reads the leaves, and compares their root with the present signed head, and with earlier ones. */
 async function checkLeaves(
   options: VerifyOptions,
   checks: Checks,
@@ -274,7 +274,7 @@ interface CheckedLeaves {
   readonly promised: SignedPromise | undefined;
 }
 
-/** A note as people paste it. What is cut off or mistyped was never signed, and is no fault of the service. */
+/** Reads a note that a person pasted. A text that was cut off or mistyped was never signed, and is no fault of the service. */
 async function readGiven<Note>(
   [name, what]: readonly [string, string],
   read: () => Note,
@@ -287,7 +287,7 @@ async function readGiven<Note>(
   return undefined;
 }
 
-/** Undefined for a note that is signed, whatever else is wrong with it. */
+/** Why a note is not signed. Undefined for a signed note, even if it has other faults. */
 function whyUnsigned(read: () => unknown): string | undefined {
   try {
     read();
@@ -302,13 +302,13 @@ function describeLeaves({ size, ballots, voided, reversed, configurations, ends 
   return [
     `${size} leaves, ${ballots} ballots, ${voided.size} of them void`,
     ...(reversed.size === 0 ? [] : [`${reversed.size} reversed after the result`]),
-    // Allowed, and recorded: only people can say whether it was right.
+    // This is allowed, and recorded. Only people can judge whether it was right.
     ...(configs === 0 ? [] : [`texts, candidates or rules changed ${configs} times after the opening`]),
     ...(ends === 0 ? [] : [`the end moved ${ends} times`]),
   ].join(', ');
 }
 
-/** Every ballot of the log was confirmed, none that was confirmed is gone, and none waits behind the close. */
+/** Checks that all ballots of the log were confirmed, that no confirmed ballot is gone, and that none waits after the close. */
 async function checkConfirmed(
   checks: Checks,
   log: ReadLog,
@@ -338,14 +338,14 @@ async function checkConfirmed(
   );
 }
 
-/** As the service writes codes: Crockford's base32 in capitals, in which letters that look like digits are the digits. */
+/** The form in which the service writes codes: Crockford's base32 in capitals, where letters that look like digits are digits. */
 const plainCode = (code: string): string =>
   code.toUpperCase().replaceAll(/[\s-]/g, '').replaceAll('O', '0').replaceAll(/[IL]/g, '1');
 const CODE = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 const tagOfCode = (code: string): string => sha256('code', plainCode(code)).toString('hex');
 
-/** A code alone proves nothing against the service: it may be mistyped. Only a promise does. */
+/** Looks for the ballot of a code. A code that is not found may be mistyped, so only a promise proves something against the service. */
 function checkCode(
   { code }: VerifyOptions,
   checks: Checks,
@@ -371,7 +371,7 @@ function checkCode(
   checks.list.push({ name, status: 'verified', detail });
 }
 
-/** The one answer to a voter. What was typed wrongly is no fault of the service: only a promise proves that a ballot was removed. */
+/** The one answer to a voter. The voter may have mistyped something, so only a promise proves that a ballot was removed. */
 function findBallot(
   { code, promise, nowMs }: VerifyOptions,
   { leafOfCode, found, voided, reversed, close, end, ballots }: ReadLog,
@@ -382,7 +382,7 @@ function findBallot(
   if (leafOfCode !== undefined) return answer(voided.has(leafOfCode) || reversed.has(leafOfCode) ? 'void' : 'in');
   if (code !== undefined && !CODE.test(plainCode(code))) return answer('not_there');
   if (promised !== undefined && promised.origin === head.origin) {
-    // It would be read as the answer to a code that is none of the promised ballot's.
+    // `in` would be read as an answer about the code, but the code is not that of the promised ballot.
     if (code !== undefined && found.has(promised.leaf.toString('hex'))) return answer('not_there');
     if (found.has(promised.leaf.toString('hex'))) return answer('in');
     const isDue = close !== undefined || promised.untilMs < (nowMs ?? Date.now());
@@ -394,10 +394,10 @@ function findBallot(
   return answer('not_yet', end === undefined ? null : end.end + CONFIRM_MS);
 }
 
-/** After the end of an event ballots that were cast before may be confirmed, and waiting ones enter its log. */
+/** For this long after the end, ballots that were cast before may be confirmed. Waiting ballots are logged after that. */
 const CONFIRM_MS = 900_000;
 
-/** A promised leaf must be in the log once its date is past, and in a log that is closed whatever its date. */
+/** A promised leaf must be in the log once its date has passed, and in a closed log in any case. */
 async function checkPromise(
   { nowMs }: VerifyOptions,
   checks: Checks,
@@ -426,7 +426,7 @@ async function checkPromise(
   );
 }
 
-/** Opens the ballots, counts them again, and compares with the published results. */
+/** Opens the ballots, counts them again, and compares the count with the published results. */
 async function checkContent(
   options: VerifyOptions,
   checks: Checks,
@@ -492,7 +492,7 @@ async function checkContent(
   );
 }
 
-/** A log must be closed by the date that it says itself. */
+/** Checks that the log was closed by the due date that it states itself. */
 async function checkDue({ nowMs }: VerifyOptions, checks: Checks, { end }: ReadLog): Promise<void> {
   if (end === undefined || end.closeDue >= (nowMs ?? Date.now())) {
     const due = end === undefined ? '' : `, and will be closed by ${new Date(end.closeDue).toISOString()}`;
@@ -508,8 +508,8 @@ async function checkDue({ nowMs }: VerifyOptions, checks: Checks, { end }: ReadL
 }
 
 /**
- * What the service says of the result must not be that it is in doubt, nor that it is final where the log is not closed.
- * @param readSize of the log that is signed by now: it may have grown since it was read
+ * Checks that the service does not say that the result is disputed, nor that it is final while the log is not closed.
+ * @param readSize reads the size of the present signed log, which may have grown since the log was read
  */
 async function checkDisputes(
   checks: Checks,
@@ -549,9 +549,9 @@ function readRollChanges(log: ReadLog, results: Fields | undefined): RollAfterOp
 }
 
 /**
- * The close must open to what the log commits to, and the published results must be those it fixed.
- * @param opening what the results or the openings bring to open it
- * @returns what it commits to; undefined where it is wrong
+ * Checks that the close opens to the content to which the log commits, and that the published results have this content.
+ * @param opening from the results or the openings
+ * @returns the figures to which the close commits; undefined if it is wrong
  */
 async function checkClose(
   checks: Checks,

@@ -31,8 +31,8 @@ export interface LetterOrder {
 const mm = (millimetres: number): number => (millimetres * 72) / 25.4;
 
 /**
- * Fold lines, and the area that the envelope's window shows however the letter shifts in it: DIN 5008 form B in a DL envelope (5 mm
- * of play), a sheet in thirds in a No. 10 envelope (0.46 in of play).
+ * The fold lines, and the area that stays visible in the envelope's window however the letter shifts in the envelope. A4: DIN 5008
+ * form B in a DL envelope, 5 mm of play. Letter: a sheet folded in thirds in a No. 10 envelope, 0.46 in of play.
  */
 const FORMATS = {
   a4: { folds: [mm(105), mm(210)], window: { x: mm(25), y: mm(58), width: mm(80), height: mm(31) } },
@@ -48,7 +48,7 @@ const KEY_PADDING = 12;
 const QR_LEAST = mm(34);
 /** Smallest module that cameras read, in points. */
 const QR_MODULE = 1.25;
-/** Capacity of the densest QR code, less a reserve. */
+/** Capacity of the densest QR code in bytes, minus a reserve. */
 const QR_MOST_BYTES = 2_900;
 /** Most lines of a paragraph; a longer text is cut. */
 const MOST_LINES = 4;
@@ -59,7 +59,7 @@ interface Block {
   draw(y: number): void;
 }
 
-/** Breaks a text into `most` lines at most; the last ends with an ellipsis if there are more. */
+/** Breaks a text into at most `most` lines. The last line ends with an ellipsis if the text has more. */
 function cutLines(sheet: Sheet, text: string, style: TextStyle, width: number, most: number): readonly string[] {
   const lines = sheet.text.lines(text, style, width);
   const last = lines[most - 1];
@@ -165,7 +165,7 @@ function keyBlock(
   return { height: inner + 2 * KEY_PADDING + GAP, draw };
 }
 
-/** All blocks below the first fold, in a font size. */
+/** Makes all blocks of a letter below the first fold, at font size `size`. */
 function blocksOf(
   sheet: Sheet,
   order: LetterOrder,
@@ -196,7 +196,7 @@ function drawLetter(sheet: Sheet, order: LetterOrder, letter: Letter): void {
   drawFolds(sheet, order);
   drawAddress(sheet, order, letter);
   const top = (FORMATS[order.paper].folds[0] ?? 0) + BELOW_FOLD;
-  // Made once: in the densest code a size of the font would cost 20 ms more.
+  // Made once for all font sizes: encoding the densest code takes 20 ms.
   const modules = letter.link === null ? undefined : modulesOf(letter.link);
   for (let size = 10.5; ; size -= 0.75) {
     const blocks = blocksOf(sheet, order, letter, modules, size);

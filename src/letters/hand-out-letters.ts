@@ -33,17 +33,17 @@ interface LetterFile {
 type HandOutDeps = Pick<Deps, 'db' | 'log' | 'secrets' | 'ballotKeys' | 'ids' | 'clock'>;
 
 /**
- * The file ends with small pieces and pauses, and is marked as downloaded before the last piece: without that piece it is no PDF.
- * Socket buffers accept a whole small file even if no one reads it. A receiver that has gone answers the first small piece with a
- * reset, on which the second fails; a receiver that only closed its sending side goes on reading.
+ * The download ends with small pieces and pauses, because socket buffers accept a whole small file even if no one reads it. A receiver
+ * that is gone answers the first small piece with a reset, and the second piece then fails. A receiver that only closed its sending side
+ * goes on reading. The file is marked as downloaded before its last piece, without which it is no valid PDF.
  */
 const PROBES = 4;
 const PROBE_BYTES = 64;
 const PROBE_MS = 150;
 
 /**
- * Hands out a file of letters once: marks it as downloaded before its last bytes leave, and deletes it when they have left. A
- * download that breaks off before takes the mark back. @throws ApiError 409 `letters_dropped` without the event's key
+ * Hands out a file of letters once: marks it as downloaded before its last bytes leave, and deletes it after they have left. If the
+ * download breaks off in between, the mark is removed. @throws ApiError 409 `letters_dropped` if the event's key is gone
  */
 export async function handOut(
   deps: HandOutDeps,
@@ -94,7 +94,7 @@ async function mark(
   at: number | undefined,
 ): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
-    // A move of the event takes the mark along, or has begun before it: then the download breaks off.
+    // Lock the event: a move to another cell (database) waits, and copies the mark. After a move has begun, this fails, and the download.
     await holdForChange(tx, event.id);
     const now = await lockLetters(tx, run.votingEventId, run.id);
     if (now === undefined || !isGenuineRun(deps.secrets, now)) throw refuse('rows_disagree');
@@ -108,7 +108,7 @@ async function mark(
   });
 }
 
-/** Deletes the file once the answer was sent; if it broke off, allows another download. */
+/** Deletes the file after the whole answer was sent. If the answer broke off, removes the mark: the file can be downloaded again. */
 function endWith(deps: HandOutDeps, c: RequestContext, file: LetterFile): void {
   const { outgoing } = c.env;
   const end = async (): Promise<void> => {

@@ -38,9 +38,9 @@ import {
 import { PRINT_LETTERS } from './print-letters.ts';
 
 /**
- * Orders letters with voter keys (completions 10.9); a job prints them. Ends runs that are under way, so that no two runs give keys
- * to the same voters.
- * @throws ApiError 409 `not_an_election` in a poll, 409 as `requireMailable` says
+ * Orders letters with voter keys (completions 10.9); a job prints them. Ends the event's unfinished runs first, so that no two runs
+ * give keys to the same voters.
+ * @throws ApiError 409 `not_an_election` in a poll, and the errors of `requireMailable`
  */
 async function orderLetters(
   tx: Transaction,
@@ -69,7 +69,7 @@ async function orderLetters(
   return { id, total, files };
 }
 
-/** A link to a file of letters. Its kind differs from those of exports, so that no link to an export can be used for letters. */
+/** The content of a signed link to a file of letters. Its `kind` differs from that of exports: a link to an export opens no letters. */
 const linkSchema = z.object({
   kind: z.literal('letters'),
   eventId: z.string(),
@@ -85,8 +85,8 @@ async function requireGenuineRun(deps: Deps, run: LetterRun): Promise<void> {
 }
 
 /**
- * Letters with voter keys (completions 10.9). A letter suffices to vote: unlike the roll, a file needs a key with the `write` scope,
- * and no viewer gets one. Mounted before `voterRouter`, whose `/voters/:id` would match `/voters/letters`.
+ * Letters with voter keys (completions 10.9). A letter suffices to vote, so a file of letters needs an API key with the `write` scope,
+ * which a viewer has not. Mounted before `voterRouter`, whose `/voters/:id` would match `/voters/letters`.
  */
 export function letterRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);

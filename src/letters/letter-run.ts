@@ -27,7 +27,7 @@ type Columns = Omit<LetterRun, 'tag'>;
 export const LETTERS_A_FILE = 5_000;
 /** How long a file can be downloaded. */
 const KEPT_MS = 24 * HOUR_MS;
-/** After this an unfinished run counts as ended, and its files are deleted as those of finished runs. */
+/** After this time an unfinished run counts as ended, and its files are deleted like those of a finished run. */
 const GIVEN_UP_MS = 7 * 24 * HOUR_MS;
 
 export const printLettersBody = z.strictObject({
@@ -89,11 +89,11 @@ export function requireReadable(run: LetterRun, number: number, nowMs: number): 
   if (number > run.files) throw notFound();
   if (run.finishedAt === null) throw refuse('letters_under_way');
   if (run.downloads[String(number)] !== undefined) throw refuse('already_downloaded');
-  // Letters that were printed were counted in the log.
+  // A run that was ended early has `printed` 0. A run that finished has counted its letters in the log before they can be read.
   if (run.printed === 0 || run.finishedAt + KEPT_MS <= nowMs) throw refuse('letters_dropped');
 }
 
-/** The event by whose key the files of a run are sealed: the real vote's keep the event's own key during a rehearsal. */
+/** The event whose key seals the files of a run. The files of a real vote keep the event's own key while the event is rehearsed. */
 export const keyedFor = (event: VotingEvent, { rehearsal }: Pick<LetterRun, 'rehearsal'>): VotingEvent =>
   rehearsal ? event : withOwnKey(event);
 
@@ -116,7 +116,7 @@ export const findLetters = (executor: Executor, eventId: string, id: string): Pr
 export const lockLetters = (tx: Transaction, eventId: string, id: string): Promise<LetterRun | undefined> =>
   firstOf(tx.select().from(letterRuns).where(byId(eventId, id)).for('no key update'));
 
-/** Keeps a run from being deleted, not from being changed: who changes it has the event locked, for which casts wait. */
+/** Keeps a run from being deleted, without blocking its changes: a change holds the event's lock, for which casts wait. */
 export const holdLetters = (tx: Transaction, eventId: string, id: string): Promise<LetterRun | undefined> =>
   firstOf(tx.select().from(letterRuns).where(byId(eventId, id)).for('key share'));
 
@@ -139,15 +139,15 @@ export async function updateLetters(
 }
 
 /**
- * Ends a run before its letters are counted, and so before any can be read. Call with the run locked. Its job then takes its keys back,
- * from the first voter on.
+ * Ends a run before its letters are counted, and therefore before any letter can be read. The run's job then takes back the keys that
+ * it gave to voters, from the first voter on. Call with the run locked.
  */
 export async function endUnfinished(tx: Transaction, secrets: Secrets, run: LetterRun, nowMs: number): Promise<void> {
   await updateLetters(tx, secrets, run, { finishedAt: nowMs, printed: 0, listedTo: '' });
   await deleteParts(tx, run.votingEventId, run.id);
 }
 
-/** Ends the unfinished runs of an event; in a rehearsal, those of the rehearsal. Call with the event locked. */
+/** Ends an event's unfinished runs; during a rehearsal, only the runs of the rehearsal. Call with the event locked. */
 export async function endAllUnfinished(tx: Transaction, secrets: Secrets, event: LockedEvent): Promise<void> {
   const { votingEventId, finishedAt, rehearsal } = letterRuns;
   const ofWorld = eq(rehearsal, event.rehearsalSince !== null);
@@ -178,12 +178,12 @@ const partsOf = (eventId: string, runId: string, number?: number) =>
     number === undefined ? undefined : eq(letterParts.number, number),
   );
 
-/** @param number of the only file; default: all files */
+/** @param number of the file whose parts are deleted; by default the parts of all files of the run */
 export async function deleteParts(executor: Executor, eventId: string, runId: string, number?: number): Promise<void> {
   await executor.delete(letterParts).where(partsOf(eventId, runId, number));
 }
 
-/** Begins a download, and cuts off another download of the file. @returns the number of parts; 0 if the file is gone */
+/** Begins a download of a file; another download of it then fails. @returns the number of parts; 0 if the file is gone */
 export async function beginReading(
   db: Database,
   { votingEventId, id }: LetterRun,

@@ -31,12 +31,12 @@ import {
 
 const payload = z.strictObject({ eventId: z.string(), runId: z.string() });
 type PrintLetters = z.output<typeof payload>;
-/** A group of its own: a file takes minutes, in which no event would be closed if its places were those of other jobs. */
+/** Letters have their own group of job places: a file takes minutes, and in a shared group it would delay the closing of events. */
 export const PRINT_LETTERS = { name: 'print_letters', maxAttempts: 25, group: 'letters', payload } as const;
 
-/** Voters per transaction: it locks the event, and casts wait for it. */
+/** Voters per transaction. The transaction locks the event, and casts wait for this lock. */
 const VOTERS_AT_A_TIME = 200;
-/** Time limit of drawing, below that of a job: 5,000 letters take 60 s of processor time, with the longest addresses and names 300 s. */
+/** Time limit of drawing, below that of a job. 5,000 letters take 60 s of processor time, or 300 s with the longest names and addresses. */
 const MAX_DRAW_MS = 14 * MINUTE_MS;
 const PART_BYTES = 512 * 1024;
 
@@ -52,7 +52,7 @@ export const printLettersJob = (deps: Deps): Job<PrintLetters> =>
     },
   });
 
-/** Locks the event and the run. @returns both, or why the run prints no further letter; one of the real vote rests while the event is rehearsed */
+/** Locks the event and the run. @returns both, or why no letter may be printed now: a run of the real vote `rests` during a rehearsal */
 async function lockStep(tx: Transaction, deps: Deps, { eventId, runId }: PrintLetters) {
   const event = await lockEvent(tx, eventId);
   const run = await lockLetters(tx, eventId, runId);
@@ -60,7 +60,7 @@ async function lockStep(tx: Transaction, deps: Deps, { eventId, runId }: PrintLe
   if (!isGenuineEvent(deps.secrets, event) || !isGenuineRun(deps.secrets, run)) return 'forged';
   if (run.finishedAt !== null) {
     if (run.printed > 0 || run.listedTo >= run.listUntil) return 'over';
-    // The run was ended: its file may have been stored since, and keys that reach no voter would keep voters from being invited.
+    // The run was ended early. Delete its file, if a job stored one meanwhile, and its keys: a voter with a key would get no invitation.
     await deleteParts(tx, eventId, runId);
     const listedTo = run.rehearsal ? run.listUntil : await endPrintedKeys(tx, eventId, run);
     await updateLetters(tx, deps.secrets, run, { listedTo });
@@ -76,7 +76,7 @@ async function lockStep(tx: Transaction, deps: Deps, { eventId, runId }: PrintLe
   return { event, run };
 }
 
-/** @returns whether another job must go on, at once or later */
+/** @returns whether another job must continue the run: at once, or later if it `rests` */
 async function printNext(deps: Deps, request: PrintLetters): Promise<boolean | 'rests'> {
   const found = await inTransaction(deps.db, (tx) => lockStep(tx, deps, request));
   if (typeof found === 'string') {
@@ -103,10 +103,10 @@ async function printNext(deps: Deps, request: PrintLetters): Promise<boolean | '
     listedTo = page.last ?? listedTo;
     size = page.looked;
   }
-  // Not by the number that was counted: some have left the audience since, and others have joined it.
+  // The counted `total` cannot show the last file: since the count, voters have joined and left the audience.
   const isLast = looked < LETTERS_A_FILE;
   const sealed = keys.length === 0 ? [] : sealParts(own, run, await draw(deps, event, run, keys));
-  // Without the event, for which casts wait: a file has tens of megabytes. One that is not counted below is printed over.
+  // Store the file without the event's lock, for which casts wait: it has tens of megabytes. If it is not counted below, it is replaced.
   await inTransaction(deps.db, async (tx) => {
     const current = await holdLetters(tx, event.id, run.id);
     const isOurs = current?.listedTo === run.listedTo && current.finishedAt === null;
@@ -128,7 +128,7 @@ async function printNext(deps: Deps, request: PrintLetters): Promise<boolean | '
 /** Number of the file that a run prints next: all files before it are full. */
 const fileOf = ({ done }: LetterRun): number => Math.floor(done / LETTERS_A_FILE) + 1;
 
-/** Draws the file in a thread. The input is the only place with the keys in clear, and is passed in memory only. */
+/** Draws the file in a thread. Only the thread's input contains the keys in clear, and it is passed in memory. */
 async function draw(deps: Deps, event: VotingEvent, run: LetterRun, keys: readonly PrintedKey[]): Promise<Uint8Array> {
   const nowMs = await readNow(deps.db);
   const input: LetterOrder = {
@@ -158,7 +158,7 @@ function sealParts(own: Secrets, run: LetterRun, bytes: Uint8Array): string[] {
   );
 }
 
-/** Ends the run: counts its letters, also in the log, before any can be read. @returns whether it was ended before, and has keys to take back */
+/** Ends the run: counts its letters, also in the log, before any can be read. @returns whether a job must take its keys back instead */
 async function finish(deps: Deps, request: PrintLetters): Promise<boolean> {
   return inTransaction(deps.db, async (tx) => {
     await deps.logRecorder.hold(tx, request.eventId);

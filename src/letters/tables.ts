@@ -4,7 +4,7 @@ import type { PaperSize } from '#src/results/download-link.ts';
 import type { LetterAudience } from '#src/voters/print-keys.ts';
 import { eventId } from '#src/voting-events/tables.ts';
 
-/** A run: letters with voter keys that an organizer ordered, and their progress. */
+/** A run: the letters with voter keys that an organizer ordered at one time, and the progress of their printing. */
 export const letterRuns = pgTable(
   'letter_runs',
   {
@@ -22,10 +22,10 @@ export const letterRuns = pgTable(
     listUntil: text('list_until').notNull(),
     /** When each file was downloaded completely, by its number. */
     downloads: jsonb().$type<Readonly<Record<string, number>>>().notNull().default({}),
-    /** Printed in a rehearsal; deleted when it ends. */
+    /** Whether the run was printed in a rehearsal. Such a run is deleted when the rehearsal ends. */
     rehearsal: boolean().notNull().default(false),
     keyId: text('key_id').notNull(),
-    /** MAC of the row: without it, SQL could have letters printed, read before they are counted, or downloaded twice. */
+    /** MAC of the row. Without it, direct SQL could have letters printed, read before they are counted, or downloaded twice. */
     tag: bytes().notNull(),
     createdAt: timeMs('created_at').notNull(),
     finishedAt: timeMs('finished_at'),

@@ -5,7 +5,7 @@ import type { Mail } from './mailer.ts';
 /** A paragraph of text, a code or a link. */
 export type MailPart =
   | string
-  /** Text to type in or copy, in a block of its own: a key, a token, lines of a command. */
+  /** A text to type in or to copy, in a block of its own: a key, a token, or lines of a command. */
   | { readonly code: string }
   /** A URL, and the text of its link. */
   | { readonly link: string; readonly label: string };

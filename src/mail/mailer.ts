@@ -80,7 +80,7 @@ export interface Mailer {
 
 const ENCODED_WORD_BYTES = 45;
 
-/** Encodes a subject with `=?`: nodemailer sends it as it is, and a mail program would decode it to another text. */
+/** Encodes a subject that contains `=?`: nodemailer sends it unchanged, and a mail program would decode it to another text. */
 function subjectText(subject: string): string {
   if (!subject.includes('=?')) return subject;
   const words: string[] = [];
@@ -133,7 +133,7 @@ export function createSmtpMailer({ url, from, bounces, connections, log }: SmtpO
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  // An idle connection was lost: only log, because the next mail opens a new connection.
+  // An idle connection was lost. It is only logged, because the next mail opens a new connection.
   transport.on('error', (fault) => log.warn({ fault: summariseFault(toMailFault(fault)) }, 'a mail server went away'));
   return {
     async send(mail) {
@@ -178,7 +178,7 @@ export const MAIL_ATTEMPTS = 18;
 /** Final outcomes of a mail; all others are thrown as errors. */
 export type MailOutcome = 'sent' | 'recipient_refused';
 
-/** All attempts of a job have one Message-ID. @throws GivenUp if refused permanently, MailFault if a retry may help */
+/** Delivers a mail. All attempts of a job use one Message-ID. @throws GivenUp if refused permanently, MailFault if a retry may help */
 export async function deliverMail(
   { mailer, secrets }: { readonly mailer: Mailer; readonly secrets: Secrets },
   run: JobRun,

@@ -11,7 +11,7 @@ function currencyList(text: string): string[] {
   return text.split(' ');
 }
 
-/** Decimals of a lowercase code in ISO 4217: they define the unit of `amountMinor`. @throws RangeError */
+/** Decimals of a lowercase currency code in ISO 4217. They define the unit of every `amountMinor`. @throws RangeError */
 export function currencyDecimals(currency: string): number {
   if (!/^[a-z]{3}$/.test(currency)) throw new RangeError('a currency is three lowercase letters');
   return OTHER_DECIMALS.get(currency) ?? 2;
@@ -40,7 +40,7 @@ interface ProviderCurrency {
   readonly maximum: number;
 }
 
-/** A provider's money rules: they check every new price, and convert amounts sent to and received from the provider. */
+/** A provider's rules of money. They check each new price, and convert the amounts sent to and received from the provider. */
 export interface MoneyRules {
   readonly currencies: readonly string[];
   /** What is wrong with a price; null if the provider accepts it. */
@@ -50,13 +50,13 @@ export interface MoneyRules {
   /** A part of a price in the provider's unit; the minimum does not apply to parts. @throws RangeError if not whole in that unit */
   toProviderPart(currency: string, amountMinor: number): number;
   /**
-   * A provider's amount in the currency's smallest unit; null if there is none, the currency is unknown, or the amount not whole in
-   * that unit. @param currency in any case
+   * Converts a provider's amount to the currency's smallest unit. Null if the amount is missing or not whole in that unit, or if the
+   * currency is unknown. @param currency in upper or lower case
    */
   fromProviderAmount(currency: string | null | undefined, providerAmount: number | null | undefined): number | null;
 }
 
-/** Multiplies an amount by 10^places: the provider's decimals can differ from ISO 4217. Null if the result is not a safe integer. */
+/** Multiplies an amount by 10^places, because a provider's decimals can differ from ISO 4217. Null if the result is no safe integer. */
 function shiftDecimals(amount: number, places: number): number | null {
   const factor = 10 ** Math.abs(places);
   if (places < 0 && amount % factor !== 0) return null;
@@ -118,7 +118,7 @@ function inMinor(providerAmount: number, places: number, round: (value: number) 
   return places >= 0 ? round(providerAmount / 10 ** places) : providerAmount * 10 ** -places;
 }
 
-/** Minima that provider_a publishes, in its own unit. For other currencies it sets the minimum at checkout, by the exchange rate. */
+/** Minima that provider_a publishes, in its own unit. It sets the minimum of any other currency at checkout, by the exchange rate. */
 const PROVIDER_A_MINIMA: ReadonlyMap<string, number> = new Map([
   ['aed', 200],
   ['aud', 50],
@@ -154,9 +154,9 @@ const PROVIDER_A_TWO_DECIMALS = currencyList(
 );
 /** Currencies without decimals at provider_a. ISO 4217 gives mga two. */
 const PROVIDER_A_ZERO_DECIMALS = currencyList('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf');
-/** Currencies without decimals in ISO 4217 that provider_a takes with two, which must be `00`. */
+/** Currencies without decimals in ISO 4217. provider_a wants two decimals for them, which must be `00`. */
 const PROVIDER_A_HOLLOW_DECIMALS = currencyList('isk ugx');
-/** Currencies with three decimals, of which provider_a requires the last to be 0. */
+/** Currencies with three decimals. provider_a requires the last decimal to be 0. */
 const PROVIDER_A_THREE_DECIMALS = currencyList('bhd jod kwd omr tnd');
 /** The largest amount of eight digits in the provider's unit, for every currency. */
 const PROVIDER_A_MAXIMUM = 99_999_999;
@@ -175,7 +175,7 @@ export const PROVIDER_A_MONEY: MoneyRules = createMoneyRules(
   ]),
 );
 
-/** provider_b counts hundredths even of currencies without decimals. If it publishes no minimum, one main unit is the minimum. */
+/** provider_b counts in hundredths, even for currencies without decimals. Without a published minimum, one main unit is the minimum. */
 const PROVIDER_B_MINIMA: readonly (readonly [string, number])[] = [
   ['egp', 100],
   ['ghs', 10],

@@ -84,7 +84,7 @@ const REFUND_ENDS: ReadonlyMap<string, ListedReversal['status']> = new Map([
   ['failed', 'failed'],
   ['canceled', 'failed'],
 ]);
-/** `failed`: the payment stays, because the merchant won the dispute, or because the dispute was an inquiry that took no money. */
+/** `failed`: the payment stays with the merchant, who won the dispute, or the dispute was only an inquiry and took no money. */
 const DISPUTE_ENDS: ReadonlyMap<string, ListedReversal['status']> = new Map([
   ['lost', 'done'],
   ['won', 'failed'],

@@ -9,8 +9,8 @@ import {
 } from './provider.ts';
 import { answerReader } from './provider-fault.ts';
 
-// The schemas have only the used fields, loosely typed: the provider adds fields and values without notice.
-/** The balance transaction of a charge, which has its fee; the provider may create it some time after the charge. */
+// The schemas list only the fields that this service uses, loosely typed: the provider adds fields and values without notice.
+/** The balance transaction of a charge, which contains the fee. The provider may create it some time after the charge. */
 export const balanceSchema = z.union([z.string(), z.object({ fee: z.int(), currency: z.string() })]).nullish();
 
 const chargeSchema = z.object({
@@ -61,13 +61,13 @@ export function readOpenedSession(answer: unknown): CheckoutPage {
   };
 }
 
-/** The fee of a charge; null if the fee is unknown, or is in another currency than the payment. */
+/** The fee of a charge; null if the fee is unknown, or not in the payment's currency. */
 export function feeOf(balance: z.infer<typeof balanceSchema>, currency: string): number | null {
   const found = expanded(balance);
   return found?.currency.toLowerCase() === currency ? PROVIDER_A_MONEY.fromProviderAmount(currency, found.fee) : null;
 }
 
-/** An object that the provider includes in another if it was asked to; otherwise it gives the ID, or nothing. */
+/** An object that the provider includes in another object on request. Without the request it sends the ID; then the result is null. */
 const expanded = <Part extends object>(part: Part | string | null | undefined): Part | null =>
   typeof part === 'object' ? part : null;
 
@@ -79,7 +79,7 @@ function paymentOf(session: Session): ProviderPayment {
   const paidAtSeconds = charge?.created ?? null;
   const currency = (session.currency ?? '').toLowerCase();
   return {
-    // Prefers the received amount: the total is only the requested amount.
+    // The received amount, if there is one: the total is only the requested amount.
     amountMinor: PROVIDER_A_MONEY.fromProviderAmount(currency, intent?.amount_received ?? session.amount_total),
     currency,
     reference: session.client_reference_id ?? null,
@@ -91,14 +91,14 @@ function paymentOf(session: Session): ProviderPayment {
   };
 }
 
-/** The state of a completed but unpaid page: a delayed payment method is under way, or it failed. */
+/** The state of a page that is completed but unpaid: a delayed payment method is still under way, or it has failed. */
 function unpaidCompletion(session: Session): ProviderState {
   const intent = intentOf(session);
   const bounced = intent?.status === 'requires_payment_method' || intent?.status === 'canceled';
   return { kind: bounced ? 'failed' : 'processing' };
 }
 
-/** `refunded` is set as soon as a refund was requested; the payer has the money only once no refund is pending. */
+/** Whether the payer has all the money back. `refunded` is not enough: it is set at the request, while refunds may still be pending. */
 function wentBack({ refunded, refunds }: z.infer<typeof chargeSchema>): boolean {
   const under = refunds?.data.some(({ status }) => status === 'pending' || status === 'requires_action') === true;
   return refunded && !under;
@@ -106,11 +106,11 @@ function wentBack({ refunded, refunds }: z.infer<typeof chargeSchema>): boolean 
 
 interface SessionReading {
   readonly state: ProviderState;
-  /** The payment intent if its charge is disputed: only the list of disputes shows whether the money went back. */
+  /** The payment intent if its charge is disputed. Only the list of its disputes shows whether the money went back. */
   readonly disputedIntentId: string | null;
 }
 
-/** Money for a page that has expired is still money: its status comes first. @throws PaymentProviderUnavailable */
+/** Reads a checkout session. Its payment decides before the page: an expired page may be paid. @throws PaymentProviderUnavailable */
 export function readSession(answer: unknown): SessionReading {
   const session = readAnswer(sessionSchema, answer);
   const intent = intentOf(session);
@@ -130,7 +130,7 @@ export function readSession(answer: unknown): SessionReading {
 function unpaidState(session: Session): ProviderState {
   const refused = (intentOf(session)?.last_payment_error ?? null) !== null;
   if (session.status === 'expired') return { kind: 'expired', refused };
-  // The caller has handled `paid`. Any status here other than `unpaid` is unknown, and does not count as a payment.
+  // The caller has handled `paid`. Any other status except `unpaid` is unknown, and does not count as a payment.
   if (session.status === 'complete' && session.payment_status === 'unpaid') return unpaidCompletion(session);
   return { kind: 'unpaid', refused };
 }

@@ -14,7 +14,7 @@ const SIGNATURE_HEADER = 'stripe-signature';
 /** Maximum age of a signature: without a limit, an intercepted message could be replayed for ever. */
 const WEBHOOK_TOLERANCE_SECONDS = 300;
 
-/** Message types to select at the provider. Changes of an unselected type are found only later, by polling jobs, or never. */
+/** Message types to select at the provider. A change of any other type is found only later, by polling jobs, or never. */
 const NEEDED_KINDS = [
   'account.updated',
   'charge.dispute.closed',
@@ -97,7 +97,7 @@ export function verifyWebhookA(
   nowMs: number,
 ): WebhookVerdict {
   const header = headers.get(SIGNATURE_HEADER);
-  // With an empty secret anyone could compute a valid signature.
+  // Without a secret, nothing can be checked. With an empty secret, anyone could compute a valid signature.
   if (header === null || credentials.webhookSecret === undefined || credentials.webhookSecret === '') {
     return { kind: 'forged', reason: 'signature' };
   }
@@ -125,7 +125,7 @@ export function verifyWebhookA(
   return readEvent(credentials, event);
 }
 
-/** A "thin" event, without its object. It names no payment, but jobs poll every open payment anyway. */
+/** A "thin" event, which lacks its object. It names no payment, but jobs poll every open payment anyway. */
 const thinSchema = z.object({ id: z.string().min(1), type: z.string(), object: z.literal('v2.core.event') });
 
 /** Reads a signed body that the library does not accept as an event. */

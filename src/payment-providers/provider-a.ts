@@ -35,10 +35,10 @@ const DEFAULT_BASE_URL = 'https://api.stripe.com';
 /** How long a page lives (contract, "Limits"). */
 const PAGE_VALIDITY_MS = HOUR_MS;
 const LISTED_AT_ONCE = 100;
-/** HTTP statuses that refuse a single refund, and do not mean that the business's account is blocked. */
+/** HTTP statuses by which the provider refuses a single refund, without blocking the business's account. */
 const REFUND_REFUSALS = new Set([400, 402, 404]);
 
-/** The provider's parameters that carry a payer's input. */
+/** The provider's parameters that carry a payer's input, and the field of this input. */
 const PAYER_FIELDS: ReadonlyMap<string, PayerField> = new Map([
   ['customer_email', 'email'],
   ['success_url', 'returnUrl'],
@@ -66,7 +66,7 @@ function addressConfig(baseUrl: string): Pick<ClientConfig, 'host' | 'port' | 'p
   };
 }
 
-/** Replaces the library's errors: they contain headers, parameters and the provider's message, which must not reach a log. */
+/** Replaces an error of the library: it contains headers, parameters and the provider's message, which must not reach a log. */
 function translate(fault: unknown): Error {
   if (!(fault instanceof ProviderClient.errors.StripeError)) {
     // The library itself failed to read an answer, for example `null`.
@@ -90,7 +90,7 @@ async function ask<T>(call: Promise<T>): Promise<unknown> {
   }
 }
 
-/** Retries within this time request the same end of the page. The page then lives at least 35 minutes: the provider requires 30. */
+/** Retries within this time request the same end of the page. The page then lives at least 35 minutes; the provider requires 30. */
 const RETRIED_ALIKE_MS = 25 * MINUTE_MS;
 
 function sessionParameters(request: CheckoutRequest, retry: number): ProviderClient.Checkout.SessionCreateParams {
@@ -106,7 +106,7 @@ function sessionParameters(request: CheckoutRequest, retry: number): ProviderCli
         price_data: {
           currency,
           unit_amount: PROVIDER_A_MONEY.toProviderAmount(currency, request.amountMinor),
-          // An empty description is refused, an absent one is fine.
+          // The provider refuses an empty description, but accepts a request without one.
           product_data: { name: title, ...(description ? { description } : {}) },
         },
       },
@@ -114,7 +114,7 @@ function sessionParameters(request: CheckoutRequest, retry: number): ProviderCli
     client_reference_id: request.reference,
     metadata,
     payment_intent_data: { metadata },
-    // Otherwise the payer may pay in another currency, and the amount would not match.
+    // Otherwise the payer may pay in another currency, and the amount would not match the price.
     adaptive_pricing: { enabled: false },
     submit_type: 'pay',
     expires_at: Math.floor((request.createdAtMs + retry * RETRIED_ALIKE_MS + PAGE_VALIDITY_MS) / 1_000),
@@ -124,7 +124,7 @@ function sessionParameters(request: CheckoutRequest, retry: number): ProviderCli
   };
 }
 
-/** The provider replays its answer to an idempotency key, even a refusal: a retry after a refusal needs a new key. */
+/** The idempotency key of a refund. The provider replays its answer to a key, even a refusal: a retry after a refusal needs another. */
 function refundKey({ providerPaymentId, refusedAtMs }: RefundRequest): string {
   return refusedAtMs === undefined ? `refund-${providerPaymentId}` : `refund-${providerPaymentId}-${refusedAtMs}`;
 }
@@ -138,7 +138,7 @@ const disputeSchema = z.object({ status: z.string(), amount: z.int(), currency: 
 
 /** The adapter of provider_a: hosted Checkout through the provider's library. */
 export function createProviderA(options: ProviderAOptions): PaymentProvider {
-  // Each call passes its own key. The client's key is invalid, so that a call that forgot its key fails.
+  // Each call passes its business's secret key. The client's own key is invalid: a call that passes no key must fail.
   const client = new ProviderClient('none', {
     ...addressConfig(options.baseUrl ?? DEFAULT_BASE_URL),
     timeout: options.timeoutMs ?? TIME_LIMITS.providerMs,
@@ -162,7 +162,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     };
   }
 
-  /** Lists the lost disputes of a payment as refunds. Open disputes and inquiries have not returned money. */
+  /** Lists the lost disputes of a payment, as refunds. An open dispute or an inquiry has not returned money. */
   async function listLost(secretKey: string, intentId: string): Promise<RefundResult[]> {
     const list = (page: ProviderClient.DisputeListParams) =>
       ask(client.disputes.list({ payment_intent: intentId, ...page }, { apiKey: secretKey }));
@@ -185,7 +185,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
   }
 
   async function readCheckout({ secretKey }: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
-    // Only the session ID finds a page. Without a session no payer was sent to a page.
+    // A page is found only by its session ID. Without a stored session, no payer was sent to a page.
     if (handle.page === null) return { kind: 'missing' };
     const call = client.checkout.sessions.retrieve(
       sessionIdOf(handle.page),
@@ -211,7 +211,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     try {
       return readSession(await ask(call)).state;
     } catch (fault) {
-      // A page that is no longer open cannot be closed: its present state is the answer.
+      // The provider refuses to close a page that is no longer open: return its present state.
       if (fault instanceof PaymentProviderRefused && [400, 404].includes(fault.status))
         return readCheckout(credentials, handle);
       throw fault;
@@ -262,7 +262,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     describeAccount,
     async createCheckout({ secretKey }, request) {
       const { attemptId, createdAtMs } = request;
-      // How often the page's parameters have changed since the attempt began: a much later retry needs a later end.
+      // How many times 25 minutes have passed: each time, the page's end moves, and a changed request needs a new idempotency key.
       const retry = Math.max(0, Math.floor((options.now() - createdAtMs) / RETRIED_ALIKE_MS));
       const idempotencyKey = retry === 0 ? attemptId : `${attemptId}-${retry}`;
       const call = client.checkout.sessions.create(sessionParameters(request, retry), {
@@ -280,7 +280,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     readRefund: async ({ secretKey }, refundId) =>
       readRefundObject(await ask(client.refunds.retrieve(refundId, {}, { apiKey: secretKey }))),
     verifyWebhook: (credentials, rawBody, headers) => verifyWebhookA(credentials, rawBody, headers, options.now()),
-    // The library owns its sockets; idle sockets keep no process alive.
+    // Nothing to close: the library owns the sockets, and an idle socket does not keep the process alive.
     close: async () => undefined,
   };
 }

@@ -15,16 +15,16 @@ const envelopeSchema = z.object({
 
 interface ProviderBCall {
   readonly method: 'GET' | 'POST';
-  /** Begins with `/`; may contain a query. */
+  /** Begins with `/`, and may have a query. */
   readonly path: string;
   readonly secretKey: string;
   readonly body?: Readonly<Record<string, unknown>>;
 }
 
-/** The provider does not know the transaction; it answers this with 404 or 400. */
+/** The provider does not know the transaction, and answered with 404 or 400. */
 export class TransactionNotFound extends PaymentProviderRefused {}
 
-/** Parses JSON, keeping integers that a double cannot hold as text: a rounded ID would name another object. */
+/** Parses JSON, and keeps an integer that a double cannot hold as text: a rounded ID would name another object. */
 export function parseKeepingIds(text: string): unknown {
   return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) => {
     const inexact = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
@@ -32,7 +32,7 @@ export function parseKeepingIds(text: string): unknown {
   });
 }
 
-/** An answer in another format, such as a gateway's error page, is no refusal: its 403 says nothing about the account. */
+/** An answer in another format, such as a gateway's error page, is not the provider's refusal: its 403 says nothing about the account. */
 function unreadable(status: number): PaymentProviderUnavailable | PaymentProviderRefused {
   return status === 429 || status >= 500
     ? failureOf(NAME, status, null)
@@ -58,11 +58,11 @@ function dataOf(status: number, text: string): unknown {
   if (missing || (status === 400 && /reference not found/i.test(envelope.message ?? ''))) {
     throw new TransactionNotFound(NAME, status, 'transaction_not_found');
   }
-  // `status: false` is a refusal, whatever the HTTP status.
+  // `status: false` means a refusal, even with HTTP status 200.
   throw failureOf(NAME, status < 400 ? 400 : status, envelope.code, payerFieldOf(envelope.message ?? ''));
 }
 
-/** The provider's refusals name no parameter: only the text of the message shows the field. */
+/** The field of a refusal. The provider names no parameter: only the text of its message shows the field. */
 function payerFieldOf(message: string): PayerField | null {
   if (/\bemail\b/i.test(message)) return 'email';
   return /\bcallback/i.test(message) ? 'returnUrl' : null;
@@ -75,7 +75,7 @@ function transportFailure(fault: unknown): PaymentProviderUnavailable {
   return new PaymentProviderUnavailable(NAME, late ? 'timeout' : 'network');
 }
 
-/** Speaks JSON with provider_b. @param timeoutMs for the whole exchange, from the connection to the last byte. */
+/** Exchanges JSON with provider_b. @param timeoutMs for the whole exchange, from the connection to the last byte */
 export function createProviderBHttp(baseUrl: string, timeoutMs: number) {
   const [root = ''] = /^.*[^/]/s.exec(baseUrl) ?? [];
   if (!/^https?:$/.test(new URL(root).protocol)) throw new RangeError('the address of provider_b is http or https');

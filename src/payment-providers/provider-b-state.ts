@@ -17,7 +17,7 @@ import { parseKeepingIds } from './provider-b-http.ts';
 import { answerReader } from './provider-fault.ts';
 
 const idSchema = z.union([z.string().min(1), z.int()]).transform(String);
-/** Amounts are numbers, in refunds also text. */
+/** Amounts are numbers; in refunds they may also be texts of digits. */
 const amountSchema = z.union([
   z.int(),
   z
@@ -49,7 +49,7 @@ type Transaction = z.infer<typeof transactionSchema>;
 
 export const readAnswer = answerReader('provider_b');
 
-/** The attempt ID in a transaction's metadata, which is an object, an object as JSON text, or `""`, `0` or null for none. */
+/** The attempt ID in a transaction's metadata: an object, or an object as JSON text. `""`, `0` and null mean no metadata. */
 export function attemptIdOf(metadata: unknown): string | null {
   const record = typeof metadata === 'string' ? parsedOrNull(metadata) : metadata;
   if (typeof record !== 'object' || record === null) return null;
@@ -66,7 +66,7 @@ function parsedOrNull(text: string): unknown {
   }
 }
 
-/** The amount without the fees that the payer paid. A surplus above the fees stays, so that it matches no price. */
+/** The amount without the fees that the payer paid on top. If the surplus exceeds the fees, it stays, and the amount matches no price. */
 function paidAmount({ amount, requested_amount: requested, fees }: Transaction): number {
   const surplus = amount - (requested ?? amount);
   return surplus > 0 && surplus <= (fees ?? 0) ? amount - surplus : amount;
@@ -96,17 +96,17 @@ const UNDER_WAY: ReadonlySet<string> = new Set(['pending', 'processing', 'queued
 
 /** How long to wait for a payment on a page. The provider's pages do not expire. */
 export const LONGEST_PAGE_MS = DAY_MS;
-/** Lists of payments begin this long before the requested time, to find late payments on pages opened earlier. */
+/** Lists of payments start this much earlier than requested: the provider goes by the page's opening, and payment may come later. */
 export const LATEST_PAYMENT_MS = 30 * DAY_MS;
 
 /** The total that a payer paid, in the provider's unit, including any provider's fees that the payer paid. */
 export const grossOf = (answer: unknown): number => readAnswer(transactionSchema, answer).amount;
 
-/** The ID of an object in a list; its text if it has none. */
+/** The ID of a listed object; its JSON text if it has none. */
 export const identityOf = (listed: unknown): unknown =>
   z.object({ id: idSchema }).safeParse(listed).data?.id ?? JSON.stringify(listed);
 
-/** A failed transaction may be paid by another card until `LONGEST_PAGE_MS`. @throws PaymentProviderUnavailable */
+/** Reads a page's state. After a failure, the payer may use another card until `LONGEST_PAGE_MS`. @throws PaymentProviderUnavailable */
 export function readTransaction(answer: unknown, nowMs: number): ProviderState {
   const transaction = readAnswer(transactionSchema, answer);
   const { status } = transaction;
@@ -124,7 +124,7 @@ export function readTransaction(answer: unknown, nowMs: number): ProviderState {
   return { kind: 'unpaid', refused: status === 'failed' };
 }
 
-/** Reads a list of transactions, without the unpaid ones. */
+/** Reads the payments in a list of transactions, and skips unpaid transactions. */
 export function readPayments(rows: readonly unknown[]): (ListedPayment | OddRow)[] {
   return rows.flatMap((row): (ListedPayment | OddRow)[] => {
     const { data: transaction } = transactionSchema.safeParse(row);

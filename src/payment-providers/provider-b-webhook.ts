@@ -30,7 +30,7 @@ export function signatureOf(rawBody: Uint8Array, secretKey: string): string {
 }
 
 function isSigned(rawBody: Uint8Array, secretKey: string, signature: string | null): boolean {
-  // Exactly 128 hex digits: Buffer.from would silently stop at the first other character.
+  // Accept exactly 128 hex digits: `Buffer.from` would silently stop at the first other character.
   if (signature === null || !/^[0-9a-f]{128}$/i.test(signature) || secretKey === '') return false;
   return equalSecrets(Buffer.from(signature, 'hex'), Buffer.from(signatureOf(rawBody, secretKey), 'hex'));
 }
@@ -45,7 +45,7 @@ function textOrNull(value: string | number | null | undefined): string | null {
   return value === null || value === undefined || value === '' ? null : String(value);
 }
 
-/** Events have no ID: the key is type, reference and the object's ID, or type and a digest of the body. */
+/** The key that identifies an event, which has no ID: its type, reference and object ID, or its type and a digest of the body. */
 function eventKeyOf({ event, data }: ProviderEvent, rawBody: Uint8Array): string {
   const parts = Array.isArray(data)
     ? []
@@ -64,12 +64,12 @@ function noticeOf(parsed: ProviderEvent, rawBody: Uint8Array): WebhookNotice {
     topic,
     attemptId: attemptIdOf(data?.metadata) ?? attemptIdOf(data?.transaction?.metadata),
     reference: textOrNull(data?.reference ?? data?.transaction_reference ?? data?.transaction?.reference),
-    // The ID of a refund or a dispute is not that of the payment.
+    // In an event of a refund or a dispute, `id` is not the payment's.
     providerPaymentId: textOrNull(topic === 'payment' ? data?.id : data?.transaction?.id),
   };
 }
 
-/** Whether provider_b sent these bytes to this business. No time of signing is in the bytes: only the event key stops a replay. */
+/** Whether provider_b sent these bytes to this business. The bytes contain no time of signing: only the event key stops a replay. */
 export function verifyWebhookB(
   credentials: ProviderCredentials,
   rawBody: Uint8Array,

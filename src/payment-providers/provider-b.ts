@@ -53,7 +53,7 @@ const openedSchema = z.object({
 });
 const balancesSchema = z.array(z.object({ currency: z.string() }));
 
-/** The country of each currency that the provider takes in one country only. Dollars are missing: it takes them in several. */
+/** Each currency that the provider takes in one country only, and the country. Dollars are missing: several countries take them. */
 const COUNTRY_OF_CURRENCY: ReadonlyMap<string, string> = new Map([
   ['egp', 'EG'],
   ['ghs', 'GH'],
@@ -82,13 +82,13 @@ function initializeBody(request: CheckoutRequest): Record<string, unknown> {
   };
 }
 
-/** @throws the fault unless it refuses a single refund */
+/** The result of a refused refund. @throws any other fault, also a refusal that blocks the whole account */
 function refundRefusal(fault: unknown): RefundResult {
   if (!(fault instanceof PaymentProviderRefused) || fault.status === 401 || fault.status === 403) throw fault;
   return { kind: 'refused', code: fault.code };
 }
 
-/** The adapter of provider_b: its HTTP API, JSON both ways. */
+/** The adapter of provider_b, by its HTTP API with JSON. */
 export function createProviderB(options: AdapterOptions): PaymentProvider {
   const http = createProviderBHttp(options.baseUrl ?? DEFAULT_BASE_URL, options.timeoutMs ?? TIME_LIMITS.providerMs);
 
@@ -110,7 +110,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     const body = initializeBody(request);
     const answer = await http.call({ method: 'POST', path: '/transaction/initialize', secretKey, body });
     const opened = readAnswer(openedSchema, answer);
-    // The service finds a page by its reference: a page with another reference would be lost.
+    // The service finds a page by its reference, so it could not find a page with another reference.
     if (opened.reference !== request.reference) throw new PaymentProviderUnavailable(NAME, 'unreadable');
     return {
       provider: NAME,
@@ -129,7 +129,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     }
   }
 
-  /** Reads page by page until nothing is new: pages may be short. The API names the size `perPage` or `per_page`. */
+  /** Reads pages until one has nothing new, because pages may be short. Some calls name the size `perPage`, others `per_page`. */
   async function* listPages(
     secretKey: string,
     path: string,
@@ -148,7 +148,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     }
   }
 
-  /** The provider cannot filter its lists by transaction: this reads every refund and dispute since `sinceMs`. */
+  /** Reads every refund and dispute since `sinceMs`, because the provider cannot filter its lists by transaction. */
   async function listOwn({ secretKey }: ProviderCredentials, payment: RefundedPayment): Promise<RefundResult[]> {
     const own: RefundResult[] = [];
     const since = { from: new Date(payment.sinceMs).toISOString() };
@@ -170,14 +170,14 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
   const verify = ({ secretKey }: ProviderCredentials, reference: string): Promise<unknown> =>
     http.call({ method: 'GET', path: `/transaction/verify/${encodeURIComponent(reference)}`, secretKey });
 
-  /** @param amount in the provider's unit; if absent, all that was paid, with the fees that the payer paid */
+  /** @param amount in the provider's unit; by default the whole payment, with the fees that the payer paid */
   async function askRefund({ secretKey }: ProviderCredentials, request: RefundRequest, amount?: number) {
     const note = { merchant_note: `Refund of ${request.attemptId}` };
     const body = { transaction: request.reference, ...note, ...(amount === undefined ? {} : { amount }) };
     return readRefundObject(await http.call({ method: 'POST', path: '/refund', secretKey, body }));
   }
 
-  /** No idempotency keys, but never more than was paid: a retry is safe. After a refusal, existing refunds count. */
+  /** Refunds a payment. A retry needs no idempotency key: the provider refunds no more than was paid, and existing refunds then count. */
   async function refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
     const refused = await askRefund(credentials, request).catch(refundRefusal);
     if (refused.kind !== 'refused') return refused;
@@ -187,7 +187,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     if (whole !== null && whole.kind !== 'refused') return whole;
     if (partMinor === 0) return refused;
     const gross = grossOf(await verify(credentials, request.reference));
-    // The search above may have taken minutes.
+    // Ask again whether the refund is owed, because the search above may have taken minutes.
     if (!(await request.isStillOwed())) return refused;
     const rest = gross - PROVIDER_B_MONEY.toProviderPart(request.currency, partMinor);
     return askRefund(credentials, request, rest).catch(refundRefusal);
@@ -197,7 +197,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     { secretKey }: ProviderCredentials,
     sinceMs: number,
   ): AsyncGenerator<ListedPayment | OddRow> {
-    // The provider lists by when a page was opened, and pages never expire: pages opened earlier may have been paid since.
+    // The provider lists a payment by the time its page was opened. Pages never expire, so an older page may have been paid since.
     const from = new Date(Math.max(0, sinceMs - LATEST_PAYMENT_MS)).toISOString();
     for await (const listed of listPages(secretKey, '/transaction', { from })) {
       yield* readPayments(listed).filter((one) => 'names' in one || one.atMs >= sinceMs);

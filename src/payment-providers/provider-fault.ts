@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** @returns a function that parses an answer of a provider, and throws PaymentProviderUnavailable if its schema does not match */
+/** @returns a function that parses a provider's answer. It throws PaymentProviderUnavailable if the answer does not match the schema */
 export const answerReader =
   (provider: string) =>
   <T>(schema: z.ZodType<T>, answer: unknown): T => {
@@ -11,7 +11,7 @@ export const answerReader =
 
 type UnavailableReason = 'network' | 'timeout' | 'rate_limited' | 'busy' | 'server_error' | 'unreadable';
 
-/** The provider did not answer, or its answer is unusable. The outcome of the call is unknown; a retry may help. */
+/** The provider did not answer, or its answer is unusable. The call may or may not have had an effect; a retry may help. */
 export class PaymentProviderUnavailable extends Error {
   readonly provider: string;
   readonly reason: UnavailableReason;
@@ -51,7 +51,7 @@ export class PaymentProviderRefused extends Error {
   }
 }
 
-/** Whether a refusal concerns the account: 401 and 403 do, and codes about accounts or keys; codes about the payment do not. */
+/** Whether a refusal concerns the account. 401, 403 and codes about accounts or keys do; codes about the payment do not. */
 function isAboutAccount(status: number, code: string | null): boolean {
   if (code !== null && /amount|currency|parameter/.test(code)) return false;
   return (
@@ -75,7 +75,7 @@ export function failureOf(
   return new PaymentProviderUnavailable(provider, status >= 500 ? 'server_error' : 'unreadable', status);
 }
 
-/** The error code if it looks like one and not like a key; otherwise null, so that no secret reaches an error message. */
+/** The error code, unless its form is that of a key or unknown: then null, so that no secret reaches an error message. */
 function safeCode(code: unknown): string | null {
   return typeof code === 'string' && /^(?!\w{2}_(?:org_)?(?:live|test)_|whsec_)[a-z][a-z0-9_]{1,63}$/i.test(code)
     ? code

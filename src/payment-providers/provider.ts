@@ -6,7 +6,7 @@ export interface ProviderCredentials {
   readonly secretKey: string;
   /** The secret that signs the provider's messages; if absent, the secret key signs them. */
   readonly webhookSecret?: string | undefined;
-  /** From `describeAccount` when the business was connected: a webhook that names another account is refused. */
+  /** The account as `describeAccount` reported it when the business was connected. A webhook that names another account is refused. */
   readonly accountId?: string | undefined;
 }
 
@@ -16,12 +16,12 @@ export interface AccountDescription {
   readonly ready: boolean;
   /** ISO 3166-1 alpha-2, upper case; null if the provider does not report the country. */
   readonly country: string | null;
-  /** The currencies that both the account and this service's table for the provider support; lowercase, sorted. */
+  /** The lowercase, sorted currencies that the account and this service's table for the provider have in common. */
   readonly supportedCurrencies: readonly string[];
   readonly livemode: boolean;
 }
 
-/** Everything for a provider's page. Stored before the call: provider_a refuses a known key with a changed request. */
+/** Everything that a provider's page needs. It is stored before the call, because provider_a refuses a known key with a changed request. */
 export interface CheckoutRequest {
   readonly attemptId: string;
   /** Made by `referenceFor`. */
@@ -34,7 +34,7 @@ export interface CheckoutRequest {
   readonly email?: string | null | undefined;
   /** Required if `ProviderKind.needs` contains it. Callers pass the payer's URL unchanged; the adapter appends `paymentAttemptId`. */
   readonly returnUrl?: string | null | undefined;
-  /** Where payers go who change their mind. If absent, or if the provider supports none, they go to `returnUrl`. */
+  /** Where payers go if they change their mind. They go to `returnUrl` if this is absent, or if the provider supports none. */
   readonly cancelUrl?: string | null | undefined;
   readonly createdAtMs: number;
 }
@@ -56,7 +56,7 @@ export interface CheckoutHandle {
 
 /** A payment as the provider reports it. `paymentMismatch` compares it with the requested payment. */
 export interface ProviderPayment {
-  /** In the currency's smallest unit; null if not convertible into that unit: such an amount equals no price. */
+  /** In the currency's smallest unit. Null if it cannot be converted to that unit; null equals no price. */
   readonly amountMinor: number | null;
   readonly currency: string;
   readonly reference: string | null;
@@ -64,19 +64,19 @@ export interface ProviderPayment {
   readonly providerPaymentId: string;
   /** When the payer paid, Unix ms; null if the provider does not report it. */
   readonly paidAtMs: number | null;
-  /** The provider's fee in the payment's currency; null if the provider reports none, or in another currency. */
+  /** The provider's fee in the payment's currency; null if it reports no fee, or one in another currency. */
   readonly feeMinor: number | null;
   readonly livemode: boolean;
 }
 
-/** The state of a page at its provider. Only `paid` means money; unknown provider statuses become `unpaid`. */
+/** The state of a page at its provider. Only `paid` means money. A status that this service does not know becomes `unpaid`. */
 export type ProviderState =
-  /** `refused`: the last attempt to pay was refused, and the payer may try another card on the same page. */
+  /** `refused`: the last attempt to pay was refused. The payer may try another card on the same page. */
   | { readonly kind: 'unpaid'; readonly refused: boolean }
-  /** The payer is done and the money is under way, which may take days; this state does not expire. */
+  /** The payer has finished, and the money is under way, which may take days. This state does not expire. */
   | { readonly kind: 'processing' }
   | { readonly kind: 'paid'; readonly payment: ProviderPayment }
-  /** Paid, and then returned in full. `backMinor`: what the payer got back, with fees that the payer bore; null as `amountMinor`. */
+  /** Paid, and then returned in full. `backMinor`: what the payer got back, with fees that the payer bore; null like `amountMinor`. */
   | {
       readonly kind: 'reversed';
       readonly cause: 'refund' | 'dispute';
@@ -93,27 +93,27 @@ export type ProviderState =
 
 export interface RefundRequest extends RefundedPayment {
   readonly attemptId: string;
-  /** When the provider last refused this refund, if ever: a provider that replays answers by idempotency key then needs a new key. */
+  /** When the provider last refused this refund, if ever. A provider that replays its answers needs a new idempotency key then. */
   readonly refusedAtMs?: number | undefined;
-  /** Asked before a further call that moves money: meanwhile a person may have settled the payment. */
+  /** Called before a further call that moves money, because a person may have settled the payment meanwhile. */
   readonly isStillOwed: () => Promise<boolean>;
 }
 
-/** A payment in a provider's list: received, or under way. */
+/** A payment in a provider's list, received or still under way. */
 export interface ListedPayment
   extends Pick<ProviderPayment, 'providerPaymentId' | 'amountMinor' | 'currency' | 'feeMinor'> {
-  /** The attempt that the payment names, known to this service or not; null for a sale of another shop. */
+  /** The attempt that the payment names, even if this service does not know it; null for a sale of another shop. */
   readonly attemptId: string | null;
-  /** In the provider's words. */
+  /** The status as the provider names it. */
   readonly providerStatus: string;
   readonly paid: boolean;
-  /** When it was paid, otherwise when it was begun, Unix ms. */
+  /** When the payment was made, or otherwise when it was begun; Unix ms. */
   readonly atMs: number;
 }
 
 /** An unreadable row of a provider's list. The list has all sales of the merchant, so most such rows are not ours. */
 export interface OddRow {
-  /** Every text and number in the row: if the row is our payment, one of them names it. */
+  /** Every text and number in the row. If the row is a payment of this service, one of them names it. */
   readonly names: readonly string[];
 }
 
@@ -128,15 +128,15 @@ export function oddRow(row: unknown): OddRow {
     else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) collect(inner);
   };
   collect(row);
-  // Some rows hold their metadata as JSON text, so attempt IDs are also searched inside texts.
+  // Some rows contain their metadata as JSON text, so attempt IDs are also searched for within texts.
   return { names: [...names, ...names.flatMap((name) => name.match(/pay_[0-9a-z]{22}/g) ?? [])] };
 }
 
-/** `amountMinor` is the refund's own amount: more than the price if the payer also paid the provider's fees. */
+/** `amountMinor` is the amount of this refund. It exceeds the price if the payer also paid the provider's fees. */
 export type RefundResult = { readonly amountMinor?: number | null } & (
   | { readonly kind: 'refunded'; readonly refundId: string | null }
   | { readonly kind: 'pending'; readonly refundId: string }
-  /** Waits for an action of the merchant at the provider. */
+  /** The refund waits until the merchant acts at the provider. */
   | { readonly kind: 'attention'; readonly refundId: string }
   | { readonly kind: 'refused'; readonly code: string | null; readonly refundId?: string }
 );
@@ -167,7 +167,7 @@ export interface PaymentRefunds {
 const byHope = (refunds: readonly RefundResult[]): RefundResult[] =>
   refunds.toSorted((left, right) => REFUND_WEIGHT[left.kind] - REFUND_WEIGHT[right.kind]);
 
-/** The refund nearest to success counts: failed tries before it do not matter. @param amountMinor what was paid */
+/** Summarises refunds. The refund nearest to success counts: failed attempts before it do not matter. @param amountMinor of the payment */
 export function summariseRefunds(refunds: readonly RefundResult[], amountMinor: number): PaymentRefunds {
   const sizeOf = (refund: RefundResult): number => refund.amountMinor ?? amountMinor;
   const [single] = byHope(refunds.filter((refund) => sizeOf(refund) >= amountMinor));
@@ -178,15 +178,15 @@ export function summariseRefunds(refunds: readonly RefundResult[], amountMinor: 
   const partMinor = sum(live.filter(({ kind }) => kind === 'refunded'));
   const [slowest] = byHope(live).toReversed();
   if (slowest !== undefined && sum(live) >= amountMinor) return { whole: { ...slowest, amountMinor }, partMinor: 0 };
-  // A refused refund of what remained after partial refunds.
+  // The refused refund of the rest that partial refunds had left.
   const rest = parts.find((refund) => refund.kind === 'refused' && partMinor + sizeOf(refund) >= amountMinor);
   return { whole: single ?? rest ?? null, partMinor };
 }
 
-/** A refund or dispute in a provider's list, begun by the merchant, the payer or this service. */
+/** A refund or dispute in a provider's list. The merchant, the payer or this service began it. */
 export interface ListedReversal extends Pick<ProviderPayment, 'reference' | 'amountMinor'> {
   readonly kind: 'refund' | 'dispute';
-  /** `failed`: the payer received no money back, or the money returned to the merchant. */
+  /** `failed`: the payer got no money back, or the money was returned to the merchant. */
   readonly status: 'pending' | 'done' | 'failed';
   readonly providerPaymentId: string | null;
 }
@@ -194,15 +194,15 @@ export interface ListedReversal extends Pick<ProviderPayment, 'reference' | 'amo
 export interface MessageTarget {
   readonly url: string;
   readonly enabled: boolean;
-  /** Message types that this service needs and the target does not receive, in the provider's words. */
+  /** Message types that this service needs but the target does not receive, as the provider names them. */
   readonly missingKinds: readonly string[];
 }
 
-/** A hint that something happened, not a proof: the receiver then reads the checkout at the provider. */
+/** A hint that something happened, not a proof. The receiver then reads the checkout's state at the provider. */
 export interface WebhookNotice {
-  /** Identifies the event: the same in every delivery of the event, and different from all other events of the account. */
+  /** Identifies the event among all events of the account. Each delivery of the event has the same key. */
   readonly eventKey: string;
-  /** In the provider's words, for the record. */
+  /** The type as the provider names it, for the record. */
   readonly eventType: string;
   readonly topic: 'payment' | 'refund' | 'dispute' | 'account' | 'other';
   readonly attemptId: string | null;
@@ -221,7 +221,7 @@ export type PayerNeed = 'email' | 'returnUrl';
 
 export interface AdapterOptions {
   readonly now: () => number;
-  /** Scheme, host and port of the sandbox in tests and in the demo; by default the provider's own. */
+  /** Scheme, host and port of the sandbox in tests and in the demo; by default those of the provider. */
   readonly baseUrl?: string | undefined;
   readonly timeoutMs?: number;
 }
@@ -231,13 +231,13 @@ export interface ProviderKind {
   readonly money: MoneyRules;
   /** What the payer's first call must contain (contract, "Checkout flow"). */
   readonly needs: readonly PayerNeed[];
-  /** The provider signs messages with a separate secret, not with the secret key. */
+  /** Whether the provider signs its messages with a separate secret instead of the secret key. */
   readonly needsWebhookSecret: boolean;
   /** How long to wait for a payment on a page without `expiresAtMs`. */
   readonly pageLifeMs: number;
   /** The fields of `CheckoutPage` that callers see, with their descriptions for the API document. */
   readonly pageView: z.ZodObject;
-  /** The fields of a rehearsal's page that replace the provider's IDs. */
+  /** The fields of a rehearsal's page, in place of the provider's IDs. */
   rehearsedPage(id: string): Readonly<Record<string, string>>;
   connect(options: AdapterOptions): PaymentProvider;
 }
@@ -245,16 +245,16 @@ export interface ProviderKind {
 /** A hosted-checkout provider. Calls may throw `PaymentProviderUnavailable` (try again) or `PaymentProviderRefused`. */
 export interface PaymentProvider {
   readonly money: MoneyRules;
-  /** The reference of an attempt at the provider; `ordinal` counts the pages made for it, from 1. */
+  /** The reference of an attempt at the provider. `ordinal` counts, from 1, the pages that were made for the attempt. */
   referenceFor(attemptId: string, ordinal: number): string;
-  /** What is wrong with the format of the keys, for the operator, without quoting a key; null if nothing is. */
+  /** Explains to the operator what is wrong with the format of the keys, without quoting a key; null if nothing is. */
   keyFault(keys: Partial<ProviderCredentials>): string | null;
   describeAccount(credentials: ProviderCredentials): Promise<AccountDescription>;
   createCheckout(credentials: ProviderCredentials, request: CheckoutRequest): Promise<CheckoutPage>;
   readCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
   /** Closes an unpaid page, if the provider supports that. @returns the page's state afterwards */
   expireCheckout?(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
-  /** Refunds the rest of a payment, with the fees that the payer paid. Idempotent: a repeat for the same attempt never pays twice. */
+  /** Refunds the rest of a payment, with fees that the payer paid. Idempotent: a repeated call for the same attempt never pays twice. */
   refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult>;
   /** Reads the present state of a refund that was `pending`. */
   readRefund(credentials: ProviderCredentials, refundId: string): Promise<RefundResult>;
@@ -262,11 +262,11 @@ export interface PaymentProvider {
   findRefunds(credentials: ProviderCredentials, payment: RefundedPayment): Promise<PaymentRefunds>;
   /** The attempt of a reference made by `referenceFor`; null for any other reference. */
   attemptOfReference(reference: string): string | null;
-  /** Payments since a moment, newest first, a page at a time. */
+  /** Yields payments made since a moment, newest first, a page at a time. */
   listPayments(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment | OddRow>;
-  /** Refunds and disputes that were begun since a moment, a page at a time. */
+  /** Yields refunds and disputes begun since a moment, a page at a time. */
   listReversals(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedReversal | OddRow>;
-  /** What `listPayments` cannot show, in words for the operator. */
+  /** Explains to the operator which payments `listPayments` cannot show. */
   readonly notListed: string;
   /** The webhook endpoints configured at the provider; absent if the provider's API does not list them. */
   listMessageTargets?(credentials: ProviderCredentials): Promise<MessageTarget[]>;
@@ -277,7 +277,7 @@ export interface PaymentProvider {
 
 export const isAttemptId = (text: string): boolean => /^pay_[0-9a-hjkmnp-tv-z]{22}$/.test(text);
 
-/** What is wrong with the format of a secret key, for any provider; null if nothing is. */
+/** What is wrong with the format of a secret key of any provider; null if nothing is. */
 export function secretKeyFault(secretKey: string | undefined): string | null {
   if (/^[a-z]{2}_org_/.test(secretKey ?? ''))
     return 'this is the key of an organization (sk_org_…): the key of one account is needed, which begins with sk_live_ or sk_test_';
@@ -285,20 +285,20 @@ export function secretKeyFault(secretKey: string | undefined): string | null {
   return secretKey?.startsWith('whsec_') ? 'this is the secret of a webhook: the secret key begins with sk_' : null;
 }
 
-/** Whether a key moves real money: both providers show it in the key's first characters. */
+/** Whether a key moves real money. Both providers show this in the key's first characters. */
 export function isLiveKey(secretKey: string): boolean {
   return /^[a-z]{2}_(?:org_)?live_/.test(secretKey);
 }
 
 interface ExpectedPayment extends Pick<ProviderPayment, 'amountMinor' | 'currency' | 'livemode'> {
   readonly attemptId: string;
-  /** All references ever made for the attempt. */
+  /** All references that were ever made for the attempt. */
   readonly references: readonly string[];
 }
 
 export type PaymentMismatch = 'reference' | 'attempt' | 'amount' | 'currency' | 'livemode';
 
-/** The first difference between a payment and the expected payment. Only without a difference (null) may it be fulfilled. */
+/** The first difference between a payment and the expected payment; null for none. Only then may the payment be fulfilled. */
 export function paymentMismatch(payment: ProviderPayment, expected: ExpectedPayment): PaymentMismatch | null {
   if (payment.reference === null || !expected.references.includes(payment.reference)) return 'reference';
   if (payment.attemptId !== null && payment.attemptId !== expected.attemptId) return 'attempt';
@@ -310,7 +310,7 @@ export function paymentMismatch(payment: ProviderPayment, expected: ExpectedPaym
 /** Name of the attempt's ID in return URLs and in the providers' metadata. */
 export const ATTEMPT_PARAMETER = 'paymentAttemptId';
 
-/** A return URL with `paymentAttemptId`. Query and fragment keep their text: a URL object would break signed URLs. */
+/** Adds `paymentAttemptId` to a return URL. Query and fragment keep their exact text: a URL object would break signed URLs. */
 export function appendAttempt(returnUrl: string, attemptId: string): string {
   const hash = returnUrl.indexOf('#');
   const address = hash === -1 ? returnUrl : returnUrl.slice(0, hash);

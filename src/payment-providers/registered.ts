@@ -3,7 +3,7 @@ import { PROVIDERS } from './registration.ts';
 
 export type ProviderName = keyof typeof PROVIDERS;
 
-/** In the order of the API document. */
+/** The names of the providers, in the order of the API document. */
 export const PROVIDER_NAMES = Object.keys(PROVIDERS) as [ProviderName, ...ProviderName[]];
 
 export const isProviderName = (text: string): text is ProviderName => Object.hasOwn(PROVIDERS, text);

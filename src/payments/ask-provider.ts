@@ -25,16 +25,16 @@ import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { applyState } from './settle-payment.ts';
 
-/** Calls for one business over all processes: below the provider's limit, which the merchant needs for other things. */
+/** Calls per minute to one business's provider, over all processes. The provider's limit is higher, but the merchant needs the rest. */
 const CALLS_PER_MINUTE = 600;
 const BURST = 60;
-/** Part of the budget that mere reads may not use, for requests that begin or finish a payment. */
+/** The part of the budget that is kept for requests that begin or finish a payment; mere reads may not use it. */
 const RESERVED = 30;
 
 type BudgetDeps = Pick<PaymentDeps, 'rateLimiter'>;
 const keyOf = (businessId: string): string => `provider:${businessId}`;
 
-/** Whether a business's budget has a call left. @param isRead a mere read, which may not use reserved calls */
+/** Whether a business's budget has a call left. @param isRead whether this is a mere read, which may not use reserved calls */
 function hasCall({ rateLimiter }: BudgetDeps, businessId: string, isRead: boolean): boolean {
   const state = rateLimiter?.look(keyOf(businessId), CALLS_PER_MINUTE, monotonicMs(), BURST);
   return state === undefined || (state.retryAfterSeconds === undefined && (!isRead || state.remaining >= RESERVED));
@@ -44,14 +44,14 @@ export function countCall({ rateLimiter }: BudgetDeps, businessId: string): void
   rateLimiter?.take(keyOf(businessId), CALLS_PER_MINUTE, monotonicMs(), BURST);
 }
 
-/** Age of a provider's answer from which the provider is asked again (completions 7.2). */
+/** From this age on, a provider's answer is too old, and the service asks the provider again (completions 7.2). */
 const ASK_AGAIN_MS = 2 * SECOND_MS;
-/** The lease to ask ends this long after its last renewal, in case its holder died or could not end it. */
+/** The lease to ask ends this long after its last renewal, in case its owner has died or could not end it. */
 const LEASE_MS = 3 * SECOND_MS;
 const RENEWED_EVERY_MS = SECOND_MS;
 /** Default deadline of a caller that waits for a provider, by the monotonic clock. */
 export const payerPatience = (): number => monotonicMs() + TIME_LIMITS.payerMs;
-/** A waiting caller looks again after the first time, then each time after twice as long: many may wait for one payment. */
+/** A waiting caller looks again after the first time, and then after twice as long each time, because many may wait for one payment. */
 const LOOK_AGAIN_MS = { first: 40, most: 640 };
 
 /** The answer to a provider's refusal (completions 1.6): 422 if the client can correct a field, otherwise 403. */
@@ -60,12 +60,11 @@ function refusedError({ field }: PaymentProviderRefused): ApiError {
 }
 
 /**
- * Runs a call to a provider, and maps its failures to API errors. An answer after `until` is discarded: the next caller asks
- * again.
+ * Calls a provider, and maps its failures to API errors. An answer after `until` is discarded; the next caller then asks again.
  * @param until deadline of the caller, by the monotonic clock
- * @param isFirst whether this is the first call of a checkout: its answer states the provider's refusal
- * @throws ApiError 500 `payment_provider_unavailable` if the provider does not answer, or refuses a later call; for a refused first
- *   call 422 on a field, or 403 `payment_unavailable`
+ * @param isFirst whether this is the first call of a checkout, which gets the provider's refusal as its answer
+ * @throws ApiError 500 `payment_provider_unavailable` if the provider does not answer, or refuses a later call; if it refuses a first
+ *   call, 422 on a field or 403 `payment_unavailable`
  */
 export async function callProvider<T>(
   deps: Pick<PaymentDeps, 'log'>,
@@ -100,11 +99,11 @@ interface AskOptions {
 }
 
 /**
- * Asks the provider for the state of an attempt and applies it. One caller of all processes asks at a time: concurrent callers
- * wait for its answer, which is reused for two seconds.
+ * Asks the provider for the state of an attempt, and applies it. Over all processes, one caller at a time asks: concurrent callers
+ * wait for its answer, which is used for two seconds.
  * @param options.until deadline of the caller, by the monotonic clock
- * @param options.isRead a mere read, which may not use the calls that are reserved for requests that begin or finish a payment
- * @param options.always asks whatever the attempt's status and the age of the last answer, such as after a webhook
+ * @param options.isRead whether this is a mere read, which may not use the calls reserved for beginning or finishing a payment
+ * @param options.always whether to ask even if the attempt has ended or the last answer is recent, for example after a webhook
  * @throws ApiError as `callProvider` does
  */
 export async function askProvider(
@@ -112,12 +111,12 @@ export async function askProvider(
   attempt: PaymentAttempt,
   { always = false, isRead = false, until = payerPatience() }: AskOptions = {},
 ): Promise<PaymentAttempt> {
-  // Payments of a rehearsal are unknown to every provider.
+  // No provider knows the payments of a rehearsal.
   if (attempt.rehearsal) return attempt;
   let current = attempt;
   let waitMs = LOOK_AGAIN_MS.first;
   while (always || isOpen(current.status)) {
-    // The budget is used up: answer with the stored state, so that pollers do not exhaust the merchant's limit at the provider.
+    // If the budget is used up, answer with the stored state: clients that poll must not exhaust the merchant's limit at the provider.
     const mayAsk = () => always || hasCall(deps, attempt.paymentBusinessId, isRead);
     if (!mayAsk()) return current;
     const asking = { againAfterMs: always ? 0 : ASK_AGAIN_MS, leaseMs: LEASE_MS };
@@ -127,7 +126,7 @@ export async function askProvider(
         countCall(deps, attempt.paymentBusinessId);
         return askAndSettle(deps, taken, until);
       }
-      // Others have used up the budget since.
+      // Other callers have used up the budget meanwhile.
       await endAsking(deps.db, attempt, false);
       return current;
     }
@@ -148,7 +147,7 @@ async function requireAttempt(deps: PaymentDeps, ref: AttemptRef): Promise<Payme
   return attempt;
 }
 
-/** @param attempt as `takeAsking` read it, so that a page that was made meanwhile is included */
+/** @param attempt as `takeAsking` returned it: it has a page that was made meanwhile */
 async function askAndSettle(deps: PaymentDeps, attempt: PaymentAttempt, until: number): Promise<PaymentAttempt> {
   let isOver = false;
   const over = new AbortController();
@@ -181,9 +180,9 @@ const WEIGHT: Readonly<Record<ProviderState['kind'], number>> = {
 
 const refusals = (state: ProviderState): number => ('refused' in state && state.refused ? 1 : 0);
 
-/** All payments and reversals of an attempt's pages, or else the one state from which a payment is most likely. */
+/** The states of all paid or reversed pages of an attempt; if there is none, the one state from which a payment is most likely. */
 async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<ProviderState[]> {
-  // The process died before it requested a page: no provider knows the attempt, and it cannot be paid.
+  // The process died before it requested a page. So no provider knows the attempt, and it cannot be paid.
   if (attempt.pages === 0) return [{ kind: 'missing' }];
   const business = await businessOf(deps.db, attempt);
   const states = await askBusiness(deps, business, async (provider, credentials) => {

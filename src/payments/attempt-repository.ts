@@ -23,16 +23,16 @@ import { worldChanged } from '#src/voting-events/guard-change.ts';
 import type { AttemptStatus, listPaymentsQuery, PaymentAttempt } from './payment.ts';
 import { paymentAttempts } from './tables.ts';
 
-/** The statuses that precede each status (completions 7.1): a late or repeated message moves no attempt backwards. */
+/** The statuses that may precede each status (completions 7.1). So a late or repeated message cannot move an attempt backwards. */
 const ALLOWED_FROM: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = {
   created: [],
-  /** The provider made a page. From `pending` too: concurrent calls may each have requested a page. */
+  /** The provider made a page. Allowed from `pending`, too, because concurrent calls may each have requested a page. */
   pending: ['created', 'pending'],
-  /** The money arrived. From `created` too: a page may be paid before the commit that stores it. */
+  /** The money arrived. Allowed from `created`, too, because a page may be paid before the commit that stores the page. */
   succeeded: ['created', 'pending'],
   fulfilled: ['succeeded'],
   failed: ['created', 'pending'],
-  /** The payer did not pay in time; or what was paid for can no longer be given, and the money is refunded. */
+  /** The payer did not pay in time; or the attempt could not be fulfilled, and the money is refunded. */
   cancelled: ['created', 'pending', 'succeeded'],
 };
 
@@ -84,7 +84,7 @@ const isOfVisitor = (votingEventId: string, visitorId: string) =>
     sql`lower(${paymentAttempts.request} ->> 'visitorId') = ${visitorId.toLowerCase()}`,
   );
 
-/** The fulfilled attempts of a visitor of an event that were not refunded or reversed. */
+/** The visitor's fulfilled attempts that were not refunded or reversed. */
 export const listGivenTo = async (executor: Executor, votingEventId: string, visitorId: string) =>
   attemptsWhere(
     executor,
@@ -94,7 +94,7 @@ export const listGivenTo = async (executor: Executor, votingEventId: string, vis
     isNull(paymentAttempts.reversedAt),
   );
 
-/** Unpaid attempts whose ballots reserve credits of a visitor. */
+/** A visitor's unpaid attempts whose ballots reserve credits. */
 export const listHolding = async (executor: Executor, votingEventId: string, visitorId: string) =>
   attemptsWhere(
     executor,
@@ -107,7 +107,7 @@ export const listHolding = async (executor: Executor, votingEventId: string, vis
 export const lockAttempt = (tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt | undefined> =>
   firstOf(attemptsWhere(tx, at(ref)).for('update').prepare('lock_payment_attempt').execute());
 
-/** Locks an attempt whose row must exist. @throws ApiError `not_found`: the end of a rehearsal has deleted the attempt */
+/** Locks an attempt. @throws ApiError `not_found` if the end of a rehearsal has deleted it */
 export const requireLocked = async (tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt> =>
   orNotFound(await lockAttempt(tx, ref));
 
@@ -115,13 +115,13 @@ export const requireLocked = async (tx: Transaction, ref: AttemptRef): Promise<P
 export const insertAttempt = (executor: Executor, row: NewAttempt): Promise<PaymentAttempt | undefined> =>
   firstOf(executor.insert(paymentAttempts).values(row).onConflictDoNothing().returning());
 
-/** The attempt that an earlier try of an idempotent request made, if a retry may continue it. */
+/** The attempt that an earlier try of the same idempotent request made; a retry may continue it. */
 export const findAttemptByRequest = (executor: Executor, votingEventId: string, requestKeys: readonly Buffer[]) => {
   const isSame = inArray(paymentAttempts.requestKey, [...requestKeys]);
   return firstOf(attemptsWhere(executor, eq(paymentAttempts.votingEventId, votingEventId), isSame));
 };
 
-/** The only statement that changes a status; undefined if `ALLOWED_FROM` does not permit it from the present status. */
+/** Changes the status; no other statement may. Undefined if `ALLOWED_FROM` does not permit the change. */
 export async function moveAttempt(
   executor: Executor,
   ref: AttemptRef,
@@ -145,7 +145,7 @@ export async function noteOnAttempt(executor: Executor, ref: AttemptRef, changes
 }
 
 /**
- * Takes the number of an attempt's next page, from 1, before the provider is asked, so that no reference is used twice.
+ * Takes the number of an attempt's next page, counted from 1. Taken before the provider is asked, so that no reference is used twice.
  * @throws ApiError 500 with `Retry-After` if another call of the payer has ended the attempt meanwhile
  */
 export async function takePageNumber(executor: Executor, ref: AttemptRef): Promise<number> {
@@ -159,12 +159,12 @@ export async function takePageNumber(executor: Executor, ref: AttemptRef): Promi
 }
 
 interface Asking {
-  /** Minimum age of the last answer, below which the provider is not asked; 0 to ask at any age. */
+  /** While the last answer is younger than this, the provider is not asked; 0 to ask in any case. */
   readonly againAfterMs: number;
   readonly leaseMs: number;
 }
 
-/** Takes the lease to ask the provider. @returns undefined if another caller holds it, or the last answer is not old enough */
+/** Takes the lease to ask the provider. @returns undefined if another caller has the lease, or the last answer is too young */
 export const takeAsking = (
   executor: Executor,
   ref: AttemptRef,
@@ -182,7 +182,7 @@ export const takeAsking = (
   );
 };
 
-/** Extends the lease of a request to the provider that is still under way. */
+/** Extends the lease while the request to the provider is under way. */
 export async function renewAsking(executor: Executor, ref: AttemptRef, leaseMs: number): Promise<void> {
   await executor
     .update(paymentAttempts)
@@ -196,7 +196,7 @@ export async function isAnswerYoung(executor: Executor, ref: AttemptRef, withinM
 }
 
 /**
- * Ends the lease. `takeAsking` counts the age of the answer from now; without an answer, the next caller may ask at once.
+ * Ends the lease. With an answer, `takeAsking` counts its age from now; without one, the next caller may ask at once.
  * @returns the attempt; undefined if the end of a rehearsal has deleted it
  */
 export const endAsking = (executor: Executor, ref: AttemptRef, answered: boolean) =>
@@ -208,7 +208,7 @@ export const endAsking = (executor: Executor, ref: AttemptRef, answered: boolean
       .returning(),
   );
 
-/** Payments of an event; or of all events of an account, including deleted events but not rehearsals. */
+/** An event's payments; or an account's payments, also of deleted events, but without rehearsals. */
 export type AttemptScope = { readonly votingEventId: string } | { readonly accountId: string };
 
 const within = (scope: AttemptScope) =>
@@ -259,8 +259,8 @@ export const listAttemptsAfter = async (executor: Executor, scope: AttemptScope,
 export const DUE_AT_ONCE = 100;
 
 /**
- * Attempts that are due for reconciliation, one of each account in turn, so that thousands of one account do not delay others. Reads the
- * accounts by the index from one to the next, and no more attempts of each than are asked for: hundreds of thousands may be due.
+ * Attempts that are due for reconciliation, in turns of the accounts, so that thousands of one account do not delay the others. Hundreds
+ * of thousands may be due: the statement jumps along the index from account to account, and reads few attempts of each.
  */
 export async function listDueAttempts(executor: Executor): Promise<PaymentAttempt[]> {
   const first = (condition: SQL): SQL => sql`SELECT p.account_id, p.check_at FROM payment_attempts p
@@ -279,9 +279,9 @@ export async function listDueAttempts(executor: Executor): Promise<PaymentAttemp
   return found.toSorted((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id));
 }
 
-/** Counts of an event's attempts, and its revenue: fulfilled payments not refunded or reversed, minus partial refunds. */
+/** Counts an event's attempts, and sums its revenue: fulfilled payments that were not refunded or reversed, minus partial refunds. */
 export async function readPaymentFigures(executor: Executor, votingEventId: string) {
-  // As `backOf`: a refund by the merchant that failed later gave nothing back.
+  // The same rule as in `backOf`: if a refund by the merchant failed later, the payment did not go back.
   const isBack = sql`(p.refunded_at IS NOT NULL OR (p.reversed_at IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM payment_refunds r WHERE r.voting_event_id = ${votingEventId} AND r.attempt_id = p.id
       AND r.provider_payment_id = p.provider_payment_id AND r.status = 'failed')))`;

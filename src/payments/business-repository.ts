@@ -16,7 +16,7 @@ const businessesWhere = (executor: Executor, ...conditions: (SQL | undefined)[])
     .from(paymentBusinesses)
     .where(and(...conditions));
 
-/** A connected business, of an account or, for the operator, of any. */
+/** Connected businesses of an account; for the operator (undefined), of all accounts. */
 const isConnected = (accountId: string | undefined) =>
   and(
     isNull(paymentBusinesses.disconnectedAt),
@@ -30,19 +30,19 @@ export async function listBusinesses(executor: Executor, accountId: string | und
   return businessesWhere(executor, isConnected(accountId), isFound).orderBy(asc(id));
 }
 
-/** A connected business of an account, or of any account for the operator. */
+/** A connected business of an account; for the operator (undefined), of any account. */
 export const findBusiness = (executor: Executor, accountId: string | undefined, id: string) =>
   firstOf(businessesWhere(executor, eq(paymentBusinesses.id, id), isConnected(accountId)));
 
-/** As `findBusiness`; the business is not disconnected before this transaction ends. Call with the event locked. */
+/** As `findBusiness`, and keeps the business connected until this transaction ends. Call with the event locked. */
 export const holdBusiness = (tx: Transaction, accountId: string, id: string) =>
   firstOf(businessesWhere(tx, eq(paymentBusinesses.id, id), isConnected(accountId)).for('share'));
 
-/** Whether a business, even if disconnected, is in this cell; it stays there until this transaction ends. */
+/** Whether a business, even a disconnected one, is in this cell. Keeps it in the cell until this transaction ends. */
 export const keepBusiness = async (tx: Transaction, id: string): Promise<boolean> =>
   (await businessesWhere(tx, eq(paymentBusinesses.id, id)).for('key share')).length === 1;
 
-/** A business, even if disconnected: its earlier payments are still settled and refunded. */
+/** A business, even a disconnected one, because its earlier payments are still settled and refunded. */
 export const findBusinessEver = (executor: Executor, id: string): Promise<PaymentBusiness | undefined> =>
   firstOf(businessesWhere(executor, eq(paymentBusinesses.id, id)).prepare('find_payment_business').execute());
 
@@ -78,7 +78,7 @@ export async function setReady(executor: Executor, id: string, ready: boolean, a
   return (await executor.update(paymentBusinesses).set({ ready, updatedAt: atMs }).where(isOther)).rowCount === 1;
 }
 
-/** Takes the right to ask about an account, once in `everyMs` over all processes. @returns null, or the last time */
+/** Takes the right to ask about an account: of all processes, one caller gets it in `everyMs`. @returns null, or when it was last taken */
 export async function takeCheck(executor: Executor, id: string, everyMs: number): Promise<number | null> {
   const { checkedAt } = paymentBusinesses;
   const isDue = or(isNull(checkedAt), lte(checkedAt, sql`${nowMs} - ${everyMs}::bigint`));
@@ -89,7 +89,7 @@ export async function takeCheck(executor: Executor, id: string, everyMs: number)
   return rowCount === 1 ? null : ((await findBusinessEver(executor, id))?.checkedAt ?? null);
 }
 
-/** Counts consecutive failures to compare a business's payments with its provider's lists. @returns the count; 0 after a success */
+/** Counts the consecutive failures of comparing a business's payments with its provider's lists. @returns the count; 0 after a success */
 export async function noteComparison(executor: Executor, id: string, failed: boolean): Promise<number> {
   const [row] = await executor
     .update(paymentBusinesses)
@@ -107,14 +107,14 @@ export async function listBusinessesSince(executor: Executor, sinceMs: number): 
 
 const CHECKED_AT_ONCE = 100;
 
-/** Connected businesses that take no payments, the longest unchecked first, so that each is checked in turn despite the limit. */
+/** Connected businesses that take no payments. The longest unchecked come first, so that the limit excludes none for good. */
 export async function listUnreadyBusinesses(executor: Executor): Promise<PaymentBusiness[]> {
   return businessesWhere(executor, eq(paymentBusinesses.ready, false), isConnected(undefined))
     .orderBy(sql`${paymentBusinesses.checkedAt} NULLS FIRST`)
     .limit(CHECKED_AT_ONCE);
 }
 
-/** Unopened events of a business: an event with a price can open only while its business is ready. */
+/** A business's events that have not opened. An event with a price can open only while its business is ready. */
 export async function listUnopenedEvents(executor: Executor, { id, accountId }: PaymentBusiness): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT id FROM voting_events
@@ -134,7 +134,7 @@ export function sealCredentials(secrets: Secrets, businessId: string, credential
   return secrets.seal(JSON.stringify(credentials), credentialsPlace(businessId));
 }
 
-/** @throws Error if the ciphertext was moved or changed, or its key is not configured */
+/** Decrypts a business's credentials. @throws Error if the ciphertext was moved or changed, or its key is not configured */
 export function openCredentials(
   secrets: Secrets,
   business: Pick<PaymentBusiness, 'id' | 'credentials'>,

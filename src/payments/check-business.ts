@@ -49,7 +49,7 @@ export const mailBusinessOwner = (
     (name) => `about the payment business "${displayName}" (${id}) of "${name}":\n${MAILS[about].text}`,
   );
 
-/** Queues a job that asks the provider what a business may do. @param refusal the code of the refusal that is the cause, if any */
+/** Queues a job that asks the provider what a business may do. @param refusal the provider's code if a refusal is the cause */
 export async function planBusinessCheck(
   executor: Executor,
   businessId: string,
@@ -60,10 +60,10 @@ export async function planBusinessCheck(
   await enqueue(executor, CHECK_BUSINESS, { businessId, refusal }, { key: `check-business:${businessId}`, ...when });
 }
 
-/** Shortest time between two checks of an account that follow refusals by the provider. */
+/** Minimum time between two checks of an account that refusals by the provider cause. */
 const CHECKED_EVERY_MS = MINUTE_MS;
 
-/** Calls a provider. After a refusal that may concern the account, asks about it: only that can make it unready. */
+/** Calls a provider. After a refusal that may concern the account, checks the account: only that check can make the business unready. */
 export async function askBusiness<T>(
   deps: CheckDeps,
   business: PaymentBusiness,
@@ -79,7 +79,7 @@ export async function askBusiness<T>(
   }
 }
 
-/** Checks the account at once, or, if it was checked within the last minute, by a job when the minute is over. */
+/** Checks the account at once; if it was checked within the last minute, a job checks it when that minute is over. */
 async function checkSoon(deps: CheckDeps, business: PaymentBusiness): Promise<void> {
   const last = await takeCheck(deps.db, business.id, CHECKED_EVERY_MS);
   if (last !== null) return planBusinessCheck(deps.db, business.id, null, last + CHECKED_EVERY_MS);
@@ -129,8 +129,8 @@ async function checkBusiness(deps: CheckDeps, business: PaymentBusiness): Promis
 }
 
 /**
- * Stores for each event of a business whether it may open now. Call after the business's `ready` was stored: other changes lock an
- * event before its business. If an event fails, as one that an import holds, a check of the business comes again for it.
+ * Stores for each event of a business whether it may open now. Call after the commit of the business's `ready`, because other changes
+ * lock an event before its business. If an event fails, for example because an import holds it, a later check of the business repeats it.
  */
 export async function renewEvents(deps: Pick<CheckDeps, 'db' | 'log'>, business: PaymentBusiness): Promise<void> {
   let fault: unknown;
@@ -146,7 +146,7 @@ export async function renewEvents(deps: Pick<CheckDeps, 'db' | 'log'>, business:
   await planBusinessCheck(deps.db, business.id, null, (await readNow(deps.db)) + CHECKED_EVERY_MS);
 }
 
-/** The provider's description of an account; null if the provider refuses the account, which then takes no payments. */
+/** The provider's description of an account. Null if the provider refuses the account, which then takes no payments. */
 async function describe(deps: CheckDeps, business: PaymentBusiness): Promise<AccountDescription | null> {
   try {
     return await deps.payments.of(business).describeAccount(openCredentials(deps.secrets, business));
@@ -156,14 +156,14 @@ async function describe(deps: CheckDeps, business: PaymentBusiness): Promise<Acc
   }
 }
 
-/** Asks again about businesses that are not ready, because a provider may lift a restriction without a message. */
+/** Checks the businesses that are not ready, because a provider may lift a restriction without a message. */
 export async function checkUnreadyBusinesses(deps: CheckDeps): Promise<void> {
   for (const business of await listUnreadyBusinesses(deps.db)) {
     try {
       await takeCheck(deps.db, business.id, 0);
       await checkBusiness(deps, business);
     } catch (fault) {
-      // Expected while the provider is unavailable, or for a sandbox of another process: the next run tries again.
+      // These errors are normal while the provider is unavailable, or if another process runs the sandbox: the next run tries again.
       const expected = [PaymentProviderUnavailable, PaymentProviderRefused, ApiError].some(
         (kind) => fault instanceof kind,
       );

@@ -21,12 +21,12 @@ import {
 } from './refund-payment.ts';
 import { settlePayment } from './settle-payment.ts';
 
-/** A payment whose refunds are looked up at the provider; `row` is undefined if the service has requested no refund of it. */
+/** A payment whose refunds are looked up at the provider. `row` is undefined if the service has stored no refund of it. */
 interface BackPayment {
   readonly providerPaymentId: string;
   readonly reference: string;
   readonly sinceMs: number;
-  /** What was paid, and in which currency. */
+  /** The amount that was paid, and its currency. */
   readonly amountMinor: number;
   readonly currency: string;
   readonly row: Refund | undefined;
@@ -35,9 +35,9 @@ interface BackPayment {
 }
 
 /**
- * Compares the stored refunds of an attempt with the provider's own list: a refund that succeeded may fail days later, and a
- * refund that was given up may succeed (completions 7.4). A voided ballot stays void in any case.
- * @param withParts also looks for refunds by the merchant, which may be partial and may not be stored yet
+ * Compares the stored refunds of an attempt with the provider's list. A refund that succeeded may fail days later, and a refund that was
+ * given up may succeed (completions 7.4). A voided ballot stays void in any case.
+ * @param withParts whether to search also for the merchant's own refunds, which may be partial and may not be stored yet
  * @throws Error if a refund changed meanwhile; the caller retries
  */
 export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts = true): Promise<void> {
@@ -57,7 +57,7 @@ export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts
   }
 }
 
-/** A payment refunded without the fees that its payer bore: the provider still reports it as successful. */
+/** The reversed state of a payment that was refunded without the fees of its payer: the provider still reports it as successful. */
 const priceIsBack = (
   { id, amountMinor, currency, paidAt, feeMinor }: PaymentAttempt,
   { providerPaymentId, reference }: BackPayment,
@@ -94,7 +94,7 @@ async function listBackPayments(
   return [...payments, { providerPaymentId, reference, sinceMs: attempt.createdAt, ...own, row: undefined, isBack }];
 }
 
-/** Stores a partial refund. Only a full refund voids a ballot (completions 7.4): the rest is revenue of the event. */
+/** Stores a partial refund. Only a full refund voids a ballot (completions 7.4): the part that stays is revenue of the event. */
 async function noteParts(
   deps: PaymentDeps,
   ref: PaymentAttempt,
@@ -107,7 +107,7 @@ async function noteParts(
     if (attempt === undefined || attempt.partRefundedMinor === partMinor) return;
     const nowMs = await readNow(tx);
     const partRefundedAt = partMinor === 0 ? null : (attempt.partRefundedAt ?? nowMs);
-    // A part of another amount than the price may be how a person settled that payment.
+    // For a payment of a wrong amount, a person may have settled the case by this partial refund: keep `settledAt`.
     const settledAt = partMinor === 0 || attempt.endReason === 'amount_mismatch' ? attempt.settledAt : null;
     const changes = { partRefundedMinor: partMinor, partRefundedAt, settledAt, updatedAt: nowMs };
     await noteOnAttempt(tx, attempt, changes);
@@ -134,13 +134,13 @@ async function apply(deps: PaymentDeps, ref: AttemptRef, payment: BackPayment, f
       await moveRefund(tx, at, 'attention', found);
       alarmForAttention(deps, attempt.id);
     } else if (found.kind === 'refused' && (status === 'pending' || status === 'attention')) {
-      // Runs the refund's job now instead of at its next time: the job stores the refusal, raises an alarm and asks again.
+      // Run the refund's job now instead of at its next time. The job stores the refusal, raises an alarm and asks again.
       await askAgain(tx, at, await readNow(tx));
     }
   });
 }
 
-/** Refunded money came back from the payer's bank. It is not retried: that would fail again, or pay twice. */
+/** Stores that refunded money came back from the payer's bank. The refund is not retried: that would fail again, or pay twice. */
 async function markFailed(
   tx: Transaction,
   deps: PaymentDeps,
@@ -150,11 +150,11 @@ async function markFailed(
 ): Promise<void> {
   const at = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   const { amountMinor, currency } = attempt;
-  // A refund that the merchant made at the provider has no row yet.
+  // A refund that the merchant made at the provider may have no row yet.
   await insertRefund(tx, { ...at, reference, amountMinor, currency, status: 'due' });
   await moveRefund(tx, at, 'failed', { refundId }, [...OWED, 'refunded']);
   const nowMs = await readNow(tx);
-  // The failed refund of a duplicate payment does not change `refundedAt`, which is about the first payment.
+  // `refundedAt` describes the first payment: the failed refund of a duplicate payment does not change it.
   const refundedAt = attempt.providerPaymentId === providerPaymentId ? null : attempt.refundedAt;
   await noteOnAttempt(tx, attempt, { refundedAt, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt, updatedAt: nowMs }, 'refund_failed');

@@ -19,7 +19,7 @@ type BusinessDeps = Pick<PaymentDeps, 'db' | 'clock' | 'log' | 'secrets' | 'paym
 /** `country`: ISO 3166-1 alpha-2, upper case; used only if the provider names no country. */
 interface NewConnection
   extends Pick<PaymentBusiness, 'id' | 'accountId' | 'provider' | 'displayName' | 'country' | 'sandbox'> {
-  /** Whether the operator means to connect an account in test mode. */
+  /** Whether the operator wants to connect an account in test mode. */
   readonly test?: boolean;
   readonly credentials: ProviderCredentials;
 }
@@ -27,7 +27,7 @@ interface NewConnection
 /**
  * Connects a merchant's account: asks the provider to describe it, and stores its credentials encrypted (completions 7.7).
  * @throws ApiError 409 `wrong_key` for a key of another kind; `test_key` for a key of test mode without `test` or `sandbox`;
- *   `live_key` for a key of live mode with one of them
+ *   `live_key` for a key of live mode with `test` or `sandbox`
  */
 export async function connectBusiness(deps: BusinessDeps, connection: NewConnection): Promise<PaymentBusiness> {
   const { id, accountId, provider, displayName, sandbox, test = false } = connection;
@@ -66,8 +66,8 @@ function refuseWrongKey(provider: PaymentProvider, keys: Partial<ProviderCredent
 }
 
 /**
- * Asks the provider again what a business may do, and stores the answer and replaced keys.
- * @param replacement keys that were changed at the provider; the others stay
+ * Asks the provider again what a business may do, and stores the answer and any replaced keys.
+ * @param replacement keys that the merchant changed at the provider; the other keys stay
  * @throws ApiError `not_found`; 409 `wrong_key` for a key of another kind, `other_mode` or `other_account` for a key of another
  *   account, which could not read the payments of the connected account
  */
@@ -100,7 +100,7 @@ export async function refreshBusiness(
   return orNotFound(updated);
 }
 
-/** Its keys stay, because earlier payments are still settled and refunded. @throws ApiError 409 `business_linked` */
+/** Disconnects a business. Its keys stay: earlier payments are still settled and refunded. @throws ApiError 409 `business_linked` */
 export async function disconnectBusiness(deps: BusinessDeps, id: string): Promise<void> {
   const nowMs = deps.clock.now();
   await inTransaction(deps.db, async (tx) => {
@@ -111,7 +111,7 @@ export async function disconnectBusiness(deps: BusinessDeps, id: string): Promis
   });
 }
 
-/** Compares account IDs if the provider has them; otherwise the new key must be able to read a payment that the old key took. */
+/** Compares account IDs if the provider has them. Otherwise the new key must be able to read a payment that was made under the old key. */
 async function isSameAccount(
   deps: BusinessDeps,
   business: PaymentBusiness,

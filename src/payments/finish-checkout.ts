@@ -16,7 +16,7 @@ import { openPage, paymentRequired } from './start-checkout.ts';
 const TIMER_MS = 50;
 
 /**
- * The second call of a checkout: verifies the payment and gives what was paid for (contract, "Checkout flow" 5 and 6).
+ * The second call of a checkout: verifies the payment and fulfils the purchase (contract, "Checkout flow" 5 and 6).
  * The first such request fulfils the attempt and gets 201 (credits: 200); later requests get the same body with 200.
  * @throws ApiError 404 for an attempt of another event or purpose; 409 `payment_failed`, `payment_cancelled`,
  *   `payment_expired`; 403 `payment_unavailable`; 429 if too many callers wait for the same payment; 500 `payment_provider_unavailable`
@@ -28,16 +28,16 @@ export async function finishCheckout(
 ): Promise<Answer> {
   const found = await findAttempt(deps.db, { votingEventId: order.votingEventId, id: order.attemptId });
   if (found === undefined || found.purpose !== order.purpose) throw notFound();
-  // One deadline for all: waiting for the turn, asking the provider, and perhaps requesting a page.
+  // One deadline for everything: waiting for the turn, asking the provider, and perhaps requesting a page.
   const until = payerPatience();
   const turn = await elsewhere(deps.leases.payments.take(found.id)).catch((fault: unknown) => {
-    // The call before this one waited for an unresponsive provider until this call's deadline.
+    // The earlier call waited for an unresponsive provider until the deadline of this call.
     throw monotonicMs() >= until - TIMER_MS ? refuse('payment_provider_unavailable') : fault;
   });
   try {
     const attempt = await askProvider(deps, found, { until });
     if (isOpen(attempt.status)) {
-      // Stores no answer under the Idempotency-Key: after the payment, the same request gets another answer.
+      // Store no answer under the Idempotency-Key, because the same request gets another answer after the payment.
       return attempt.page === null
         ? await openPage(deps, attempt, undefined, { until })
         : paymentRequired(attempt, attempt.page, true);
@@ -48,7 +48,7 @@ export async function finishCheckout(
   }
 }
 
-/** Gives the first caller the status of a first answer, even if the service itself has fulfilled the attempt before. */
+/** Gives the first caller the status of a first answer, even if the service itself fulfilled the attempt earlier. */
 async function answerSettled(deps: PaymentDeps, attempt: PaymentAttempt, claim: Claim | undefined): Promise<Answer> {
   if (attempt.answeredAt !== null) return storedAnswer(deps, attempt, 200);
   const isPaid = attempt.status === 'succeeded' || attempt.status === 'fulfilled';
@@ -57,7 +57,7 @@ async function answerSettled(deps: PaymentDeps, attempt: PaymentAttempt, claim: 
   return outcome;
 }
 
-/** Fulfils a paid attempt that is not fulfilled yet. Under the lock, only one caller gets the status of a first answer. */
+/** Fulfils a paid attempt, unless it is fulfilled already. Under the lock, only one caller gets the status of a first answer. */
 async function answerFirst(
   deps: PaymentDeps,
   ref: PaymentAttempt,
@@ -81,7 +81,7 @@ function storedAnswer(deps: PaymentDeps, attempt: PaymentAttempt, status: 200 | 
   return { status, body: JSON.parse(text) as unknown };
 }
 
-/** Why an ended attempt gives nothing (completions 1.6). */
+/** The refusal for an attempt that ended without fulfilment (completions 1.6). */
 function endedError(attempt: PaymentAttempt): ApiError {
   const details = attempt.endReason === null ? {} : { cause: attempt.endReason };
   if (attempt.status === 'failed') return refuse('payment_failed', details);

@@ -7,9 +7,9 @@ import { judgeAttention, moveAndRecord } from './record-payment.ts';
 import { giveBack } from './refund-payment.ts';
 
 /**
- * Fulfils a paid attempt, once: stores effect, status and answer in the caller's transaction, which has locked the attempt.
- * If a rule refuses the fulfilment, the payment is refunded (completions 7.3 and 7.4).
- * @param mayPass whether a refusal may be temporary, and so leaves the attempt unchanged
+ * Fulfils a paid attempt, once: stores effect, status and answer in the caller's transaction, which has locked the attempt. If a rule
+ * refuses the fulfilment, the payment is refunded (completions 7.3 and 7.4).
+ * @param mayPass whether a refusal may be temporary; such a refusal leaves the attempt unchanged
  */
 export async function givePaid(
   tx: Transaction,
@@ -18,7 +18,7 @@ export async function givePaid(
   mayPass: (refusal: ApiError) => boolean = () => false,
 ): Promise<PaymentAttempt> {
   const paidAtMs = attempt.paidAt ?? (await readNow(tx));
-  // In a savepoint, so that a refusal rolls a partial fulfilment back.
+  // Use a savepoint, so that a refusal rolls back a partial fulfilment.
   const fulfilled = await orRefusal(() =>
     tx.transaction((inner) => deps.fulfilments[attempt.purpose].fulfil(inner, attempt, paidAtMs)),
   );
@@ -31,12 +31,12 @@ export async function givePaid(
     confirmationCode: code === undefined ? null : deps.secrets.seal(code, confirmationCodePlace(attempt.id)),
     checkAt: null,
   });
-  // Attention for a long wait ends with the wait.
+  // If the attempt had attention only because it waited long, the attention ends now.
   if (moved.attentionAt !== null) await judgeAttention(tx, deps, moved);
   return moved;
 }
 
-/** The refusal with which fulfilling a paid attempt would fail now; undefined if it would succeed. */
+/** The refusal that fulfilling a paid attempt would meet now; undefined if it would succeed. */
 export async function fulfilmentRefusal(
   tx: Transaction,
   deps: PaymentDeps,
@@ -45,7 +45,7 @@ export async function fulfilmentRefusal(
   return (await orRefusal(() => deps.fulfilments[attempt.purpose].check(tx, attempt))) ?? undefined;
 }
 
-/** Returns a refusal as a value. Throws temporary errors, such as that of an unavailable database. */
+/** Returns a refusal as a value. Throws other errors, such as the temporary error of an unavailable database. */
 async function orRefusal<T>(work: () => Promise<T>): Promise<T | ApiError> {
   try {
     return await work();

@@ -14,7 +14,7 @@ import { findBusiness, holdBusiness } from './business-repository.ts';
 import type { PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
-/** Why a business cannot take a price, or undefined if it can (completions 3, rule 5). */
+/** Why a business cannot take a price; undefined if it can (completions 3, rule 5). */
 function priceFault(
   business: PaymentBusiness | undefined,
   price: { readonly amountMinor: number; readonly currency: string },
@@ -29,12 +29,12 @@ function priceFault(
   return message === null ? undefined : { about: 'amount', message };
 }
 
-/** Implements `Pricing` of `voting-events` with the businesses of this folder. */
+/** Implements `Pricing` of `voting-events` with the payment businesses. */
 export const pricing: Pricing = {
   fault: async (executor, event, price) => priceFault(await findLinked(executor, event), price),
 };
 
-/** The connected business that an event is paid through, if any. */
+/** The connected business that takes the payments of an event, if there is one. */
 export const findLinked = async (
   executor: Executor,
   { accountId, paymentBusinessId }: Pick<VotingEvent, 'accountId' | 'paymentBusinessId'>,
@@ -63,7 +63,7 @@ export async function linkBusiness(
     paymentProvider: business.provider,
     paymentLivemode: business.livemode,
   });
-  // The previous business may have prevented the opening.
+  // The previous business may have prevented the opening of the event.
   await renewMissing(tx, event.id);
   return business;
 }

@@ -21,12 +21,12 @@ import type { AttemptRef } from './attempt-repository.ts';
 import { OWED, type PaymentAttempt } from './payment.ts';
 import { paymentAttempts, paymentRefunds } from './tables.ts';
 
-/** Money that a merchant holds but owes to a payer, as far as the service knows. */
+/** Money that a merchant has but owes to a payer, as far as the service knows. */
 export type OwedPayment = Awaited<ReturnType<typeof listOwed>>[number];
 
 const MOST_OWED = 1_000;
 
-/** Only a fault leaves a paid attempt neither fulfilled nor being refunded for this long (completions 7.4). */
+/** A paid attempt that is neither fulfilled nor being refunded for so long has met a fault (completions 7.4). */
 const STALE_MS = 72 * HOUR_MS;
 export const isStale = (
   { status, succeededAt }: Pick<PaymentAttempt, 'status' | 'succeededAt'>,
@@ -44,7 +44,7 @@ const OF_ATTEMPT = and(
 const hasRefund = (condition: SQL | undefined): SQL =>
   sql`EXISTS (SELECT 1 FROM ${paymentRefunds} WHERE ${and(OF_ATTEMPT, condition)})`;
 
-/** The first payment is not of the price. Once it goes back, its refund is the case. */
+/** The first payment has another amount than the price. Once its refund is stored, the refund is the case instead. */
 const IS_MISMATCHED = and(
   eq(paymentAttempts.endReason, 'amount_mismatch'),
   isNotNull(paymentAttempts.providerPaymentId),
@@ -63,7 +63,7 @@ const IS_OVERDUE = and(
   lte(paymentRefunds.createdAt, sql`${nowMs} - ${STALE_MS}::bigint`),
 );
 
-/** Whether any payment of an attempt, first or second, asks for a person (completions 7.4). */
+/** Whether any payment of an attempt, first or duplicate, needs a person (completions 7.4). */
 export async function hasOpenCase(executor: Executor, { votingEventId, id }: AttemptRef): Promise<boolean> {
   const isOpen = or(IS_STALE, IS_MISMATCHED, IS_PARTLY_BACK, hasRefund(or(IS_UNSETTLED, IS_OVERDUE)));
   const rows = await executor
@@ -74,9 +74,9 @@ export async function hasOpenCase(executor: Executor, { votingEventId, id }: Att
 }
 
 /**
- * Payments of a business that a person has to look at, oldest first: refunds that failed, that the provider refuses, that wait for
- * the merchant or that take more than a day; payments that differ from the request; and stale attempts (completions 7.2 and 7.4).
- * Leaves out cases that a person has settled.
+ * Payments of a business that a person has to look at, oldest first (completions 7.2 and 7.4): refunds that failed, that the provider
+ * refuses, that wait for the merchant or that take more than a day; payments that differ from the request; and stale attempts. Cases that a
+ * person has settled are left out.
  */
 export async function listOwed(executor: Executor, businessId: string) {
   const ofRefund = getTableColumns(paymentRefunds);
@@ -107,7 +107,7 @@ export async function listOwed(executor: Executor, businessId: string) {
       ...pick(getTableColumns(paymentAttempts), ['votingEventId', 'providerPaymentId', 'currency', 'endReason']),
       attemptId: paymentAttempts.id,
       reference: paymentAttempts.providerReference,
-      // Null if it was paid in another currency.
+      // Null if the payment was in another currency.
       amountMinor: paymentAttempts.paidMinor,
       // No refund was requested.
       refund: sql<null>`NULL`,

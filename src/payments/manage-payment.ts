@@ -36,8 +36,8 @@ async function record(
 }
 
 /**
- * Refunds a whole payment at its organizer's request. If the purchase was not given or not used yet, drops it at once; otherwise
- * it is taken back when the payer has the money (completions 7.4). Repeated requests make one refund.
+ * Refunds a whole payment at its organizer's request. A purchase that was not given or not used yet is dropped at once; any other is
+ * taken back when the payer has the money (completions 7.4). Repeated requests make one refund.
  * @throws ApiError 409 `nothing_to_refund` if nothing was paid, or the payment went back at the provider
  */
 export async function refundPaymentByHand(
@@ -65,7 +65,7 @@ export async function refundPaymentByHand(
 
 const NOT_BACK: readonly RefundStatus[] = [...OWED, 'failed'];
 
-/** Closes a case that a person has settled: no more refund is requested. @throws ApiError 409 `nothing_to_settle`; `busy` while the provider is asked */
+/** Closes a case that a person has settled; no refund follows. @throws ApiError 409 `nothing_to_settle`; `busy` if the provider is asked */
 export async function settleByHand(
   tx: Transaction,
   deps: RecordDeps,
@@ -80,11 +80,11 @@ export async function settleByHand(
   if (owed.some(({ askedUntil }) => askedUntil !== null && askedUntil > nowMs)) throw refuse('busy');
   const isOpenCase = attempt.attentionAt !== null || isStale(attempt, nowMs) || owed.length > 0;
   if (!isOpenCase) throw refuse('nothing_to_settle');
-  // Ends open refunds: if the provider accepted one later, the payer would be paid twice.
+  // End the open refunds: if the provider accepted one later, the payer would be paid twice.
   for (const row of owed) await moveRefund(tx, row, 'failed', { settledAt: nowMs }, NOT_BACK);
   await noteOnAttempt(tx, attempt, { settledAt: nowMs, updatedAt: nowMs });
   await record(tx, deps, attempt, 'payment.settled', by, { note });
-  // Ends a stale attempt only: a younger attempt that waits for its second call is fulfilled even after a partial refund.
+  // End only a stale attempt. A younger attempt may still be fulfilled by its second call, even after a partial refund.
   if (isStale(attempt, nowMs))
     await moveAndRecord(tx, deps, attempt, 'cancelled', { endReason: 'refunded', checkAt: null });
   await judgeAttention(tx, deps, attempt);

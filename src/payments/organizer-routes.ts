@@ -49,7 +49,7 @@ const COLUMNS = [
   ...(['paidMinor', 'providerPaymentId', 'providerReference'] as const),
   ...(['createdAt', 'paidAt', 'refundedAt', 'reversedAt'] as const),
 ] satisfies readonly (keyof PaymentAttempt)[];
-/** CSV columns that follow `COLUMNS`: derived values, values of other tables, and the provider's fee. */
+/** CSV columns that follow `COLUMNS`: computed values, values of other tables, and the provider's fee. */
 const BACKGROUND_COLUMNS = [
   ...['backMinor', 'netMinor', 'attention'],
   ...['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor'],
@@ -67,7 +67,7 @@ const writePaymentsCsv = (db: Database, scope: AttemptScope): AsyncGenerator<str
     ({ refunds, ...row }) => {
       const refund = refundOf(row, refunds);
       const backMinor = backOf(row, refunds);
-      // Subtracts the fee even from a refunded payment, because the provider may keep it.
+      // Subtract the fee even from a refunded payment, because the provider may keep it.
       const netMinor = (row.paidMinor ?? 0) - backMinor - (row.feeMinor ?? 0);
       const beside = [row.livemode, refund?.status, refund?.amountMinor, refund?.requestedAt, row.feeMinor];
       return [...COLUMNS.map((column) => row[column]), backMinor, netMinor, row.attentionAt !== null, ...beside];
@@ -165,7 +165,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
   return router;
 }
 
-/** The same operations exist at two paths: `name` is part of their IDs, `whose` and `listed` are part of their descriptions. */
+/** The same operations exist at two paths. `name` is part of their IDs; `whose` and `listed` are part of their descriptions. */
 type Address = Readonly<Record<'path' | 'name' | 'whose' | 'listed', string> & { role: Role }>;
 
 const OF_EVENT: Address = {

@@ -9,7 +9,7 @@ import type { PaymentAttempt, PaymentPurpose } from './payment.ts';
 
 export interface Fulfilled {
   readonly data: unknown;
-  /** The confirmation code of a ballot, stored with the attempt so that the payer can still vote if the answer is lost. */
+  /** The confirmation code of a ballot. It is stored with the attempt, so that the payer can still vote if the answer is lost. */
   readonly confirmationCode?: string;
 }
 
@@ -17,9 +17,9 @@ export interface Fulfilled {
 interface Fulfilment {
   /** Status of the first answer; every later answer has status 200. */
   readonly firstStatus: 200 | 201;
-  /** Gives what was paid for, in the transaction of `fulfilled`. @throws ApiError if a rule refuses: it is refunded */
+  /** Gives what was paid for, in the transaction that stores `fulfilled`. @throws ApiError if a rule refuses, which refunds the payment */
   fulfil(tx: Transaction, attempt: PaymentAttempt, paidAtMs: number): Promise<Fulfilled>;
-  /** Checks the rules of `fulfil` without giving anything. @throws ApiError as `fulfil` does */
+  /** Checks the rules of `fulfil`, and gives nothing. @throws ApiError as `fulfil` does */
   check(tx: Transaction, attempt: PaymentAttempt): Promise<void>;
   /** Takes back what was given, as far as possible, after a refund by the organizer or a reversal at the provider. */
   reverse(
@@ -37,7 +37,7 @@ export type Fulfilments = Readonly<Record<PaymentPurpose, Fulfilment>>;
 export interface PaymentDeps
   extends Pick<Deps, 'db' | 'clock' | 'ids' | 'log' | 'secrets' | 'payments' | 'leases' | 'config'> {
   readonly fulfilments: Fulfilments;
-  /** Limits calls to providers, over all processes. Jobs pass none, because the number of payments bounds their calls. */
+  /** Limits calls to providers, over all processes. Jobs pass none: the number of payments bounds their calls. */
   readonly rateLimiter?: RateLimiter;
 }
 
@@ -64,7 +64,7 @@ export function createPaymentProviders(
   const real = connectAll(now, (name) => addresses[name]);
   const played = sandboxUrl === undefined ? undefined : connectAll(now, () => sandboxUrl);
   return {
-    /** @throws ApiError 403 `payment_unavailable` for a business of the sandbox in a process without a sandbox */
+    /** @throws ApiError 403 `payment_unavailable` if the business is in the sandbox, and this process runs no sandbox */
     of({ provider, sandbox }: { readonly provider: ProviderName; readonly sandbox: boolean }): PaymentProvider {
       const adapter = (sandbox ? played : real)?.get(provider);
       if (adapter === undefined) throw refuse('sandbox_elsewhere');

@@ -20,7 +20,7 @@ export type AttemptStatus = (typeof ATTEMPT_STATUSES)[number];
 /** A merchant's account at a provider, as an operator connected it. Its credentials are encrypted. */
 export type PaymentBusiness = Readonly<typeof paymentBusinesses.$inferSelect>;
 
-/** The content of a checkout page, stored before the provider is asked, because a retry must send the same content. */
+/** The content of a checkout page. It is stored before the provider is asked, because a retry must send the same content. */
 export interface CheckoutTerms {
   readonly title: string;
   readonly description: string | null;
@@ -33,21 +33,21 @@ export interface CheckoutTerms {
 }
 
 /**
- * The state of a refund. `refused`: the provider refused, and the job asks again. `attention`: the refund waits for the merchant to act
- * at the provider. `failed`: the service does not ask any more, or refunded money returned to the merchant.
+ * The state of a refund. `refused`: the provider refused, and the job asks again. `attention`: the refund waits until the merchant acts
+ * at the provider. `failed`: the service no longer asks, or refunded money came back to the merchant.
  */
 export type RefundStatus = 'due' | 'pending' | 'attention' | 'refunded' | 'refused' | 'failed';
-/** States of a refund whose money has not reached the payer, and which the job still requests. */
+/** States of a refund that is still requested: the payer does not have the money yet. */
 export const OWED: readonly RefundStatus[] = ['due', 'pending', 'attention', 'refused'];
 
-/** Why an attempt ended without giving what was paid for, or was paid with another amount than requested (completions 7.4). */
+/** Why an attempt ended without fulfilment, or that another amount was paid than requested (completions 7.4). */
 const END_REASONS = [
   ...(['page_expired', 'refused', 'payer_cancelled', 'not_cast', 'event_over'] as const),
   ...(['already_voted', 'insufficient_credits', 'amount_mismatch', 'refunded'] as const),
 ] as const;
 export type EndReason = (typeof END_REASONS)[number];
 
-/** One attempt to pay for one thing, without `requestKey`, which only SQL statements use. */
+/** An attempt to pay for one purchase. `requestKey` is left out, because only SQL statements use it. */
 export type PaymentAttempt = Readonly<Omit<typeof paymentAttempts.$inferSelect, 'requestKey'>>;
 
 export const listBusinessesQuery = z.strictObject({ search: searchField().optional() });
@@ -193,7 +193,7 @@ export const organizerAttemptView = attemptView.extend(organizerPart).meta({
   examples: [ORGANIZER_EXAMPLE],
 });
 const { confirmationCode: _code, ...LISTED_EXAMPLE } = ORGANIZER_EXAMPLE;
-/** As `organizerAttemptView`, for lists: without the confirmation code, which readers of lists do not need (completions 7.4). */
+/** As `organizerAttemptView`, for lists. The confirmation code is left out, because no reader of a list needs it (completions 7.4). */
 export const listedAttemptView = organizerAttemptView.omit({ confirmationCode: true }).meta({
   id: 'ListedPaymentAttempt',
   description: ORGANIZER_DESCRIPTION,
@@ -201,7 +201,7 @@ export const listedAttemptView = organizerAttemptView.omit({ confirmationCode: t
 });
 type OrganizerAttemptView = z.output<typeof organizerAttemptView>;
 
-/** One optional object per provider; only the attempt's provider has its object. */
+/** One optional object for each provider; an answer has only the object of the attempt's provider. */
 const pageViews = Object.fromEntries(
   PROVIDER_NAMES.map((name) => [name, providerKind(name).pageView.optional()]),
 ) as Record<ProviderName, z.ZodOptional<z.ZodObject>>;
@@ -281,7 +281,7 @@ function statusOfOwed(status: RefundStatus | undefined) {
   return status === 'attention' ? 'needs_attention' : 'pending';
 }
 
-/** A partial refund by the merchant; null without one, or once all money is back. `finishedAt` is null, as `refundedAt` is. */
+/** A partial refund by the merchant; null without one, or once all money is back. `finishedAt` is null because `refundedAt` is. */
 function partOf({ partRefundedMinor, partRefundedAt, reversedAt }: PaymentAttempt): OrganizerAttemptView['refund'] {
   if (partRefundedAt === null || reversedAt !== null) return null;
   return {
@@ -292,7 +292,7 @@ function partOf({ partRefundedMinor, partRefundedAt, reversedAt }: PaymentAttemp
   };
 }
 
-/** The refund of the attempt's first payment; duplicate payments have refunds of their own, which are not shown. */
+/** The refund of the attempt's first payment. Duplicate payments have their own refunds, which are not shown. */
 export function refundOf(attempt: PaymentAttempt, refunds: readonly Refund[]): OrganizerAttemptView['refund'] {
   const { refundedAt, providerPaymentId, amountMinor } = attempt;
   const row = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
@@ -305,7 +305,7 @@ export function refundOf(attempt: PaymentAttempt, refunds: readonly Refund[]): O
   };
 }
 
-/** The amount of a payment that went back, in the currency's smallest unit, without fees that its payer bore. */
+/** The amount of a payment that went back, in the currency's smallest unit, without fees that the payer bore. */
 export function backOf(attempt: PaymentAttempt, refunds: readonly Refund[]): number {
   const { refundedAt, reversedAt, partRefundedMinor, paidMinor, providerPaymentId } = attempt;
   const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);

@@ -14,7 +14,7 @@ import type { PaymentDeps } from './payment-deps.ts';
 import { findUpToDate } from './read-payment.ts';
 import { MAX_MESSAGE_BYTES, receiveProviderEvent } from './receive-provider-event.ts';
 
-/** Payments as a voting page sees them, and the route for the providers' messages (completions 7.2). */
+/** The payments that a voting page reads, and the route for the providers' messages (completions 7.2). */
 export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
   const event = loadPublicEvent(deps);
   const router = new Hono<Env>();

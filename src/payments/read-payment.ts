@@ -14,7 +14,7 @@ export async function readRefunds(
   return ({ id }) => refunds.get(id) ?? [];
 }
 
-/** Asks the provider first, at most every two seconds, while unpaid. @throws ApiError 404; 403 `payment_unavailable` */
+/** Reads an attempt; if unpaid, asks the provider first, at most every two seconds. @throws ApiError 404; 403 `payment_unavailable` */
 export async function findUpToDate(deps: PaymentDeps, votingEventId: string, id: string): Promise<PaymentAttempt> {
   const attempt = orNotFound(await findAttempt(deps.db, { votingEventId, id }));
   try {

@@ -24,7 +24,7 @@ import { providerEvents } from './tables.ts';
 
 type ProviderEvent = typeof providerEvents.$inferSelect;
 
-/** Stores a message. @returns false if the message was stored before */
+/** Stores a message. @returns false if it is stored already */
 async function insertProviderEvent(executor: Executor, row: typeof providerEvents.$inferInsert): Promise<boolean> {
   return (await executor.insert(providerEvents).values(row).onConflictDoNothing()).rowCount === 1;
 }
@@ -56,7 +56,7 @@ export const findNewestEvent = (executor: Executor, businessId: string): Promise
 
 const MATCHED_AT_ONCE = 1_000;
 
-/** Messages that named an attempt which the database does not know, newest first. */
+/** Messages about attempts that the database does not know, newest first. */
 export async function listUnmatchedEvents(executor: Executor): Promise<ProviderEvent[]> {
   return executor
     .select()
@@ -69,24 +69,24 @@ export async function listUnmatchedEvents(executor: Executor): Promise<ProviderE
 const payload = z.strictObject({
   businessId: z.string(),
   eventKey: z.string(),
-  /** The message reports a payment, not a refund, so that unknown refunds are not searched for. */
+  /** Whether the message reports a payment. Then unknown refunds need not be searched for. */
   isPayment: z.boolean().optional(),
 });
 type ProcessProviderEvent = z.output<typeof payload>;
 const PROCESS_PROVIDER_EVENT = { name: 'process_provider_event', maxAttempts: 12, group: 'payments', payload } as const;
 
-/** A message of a provider has a few kilobytes and some hundred values. */
+/** Limits of a message. A provider's messages have a few kilobytes and some hundred values. */
 export const MAX_MESSAGE_BYTES = 256 * 1024;
 const MAX_MESSAGE_VALUES = 5_000;
 
-/** A message may arrive before the service commits its attempt: for this long, an unknown attempt is searched again. */
+/** A message may arrive before the service commits its attempt. For this long, the job looks for an unknown attempt again. */
 const PATIENCE_MS = 60 * SECOND_MS;
 const KEPT_MS = 30 * DAY_MS;
 
 /**
  * Receives a provider's webhook: verifies the signature of the raw bytes, stores the message once and answers; a job does the rest
  * (completions 7.2). The message is a hint: the service only takes from it which attempt to ask the provider about.
- * @throws ApiError 404 for an unknown business, 422 for a message that is longer than theirs are, 400 for a message that the provider did not sign
+ * @throws ApiError 404 for an unknown business, 422 for a message above the limits, 400 for a message that the provider did not sign
  */
 export async function receiveProviderEvent(
   deps: PaymentDeps,
@@ -96,7 +96,7 @@ export async function receiveProviderEvent(
 ): Promise<Answer> {
   const business = await findBusinessEver(deps.db, businessId);
   if (business === undefined || business.provider !== provider) throw notFound();
-  // An adapter may work at each value of the message, and who has a business of their own can sign anything.
+  // An adapter may do work for each value of the message, and any owner of a business can sign anything (attack).
   if (mayHoldMore(rawBody, MAX_MESSAGE_VALUES))
     throw invalidField('', `must have at most ${MAX_MESSAGE_VALUES} values`);
   const adapter = deps.payments.of(business);
@@ -106,7 +106,7 @@ export async function receiveProviderEvent(
   if (verdict.kind !== 'genuine') {
     deps.log.warn({ business: business.id, verdict: verdict.kind }, 'a provider message was not taken');
     if (verdict.kind === 'forged') throw badRequest('The signature of this message is not right.');
-    // Signed but unreadable: after an error response, the provider would repeat the message and delay its other messages.
+    // The message is signed but unreadable. After an error response, the provider would repeat it and delay its other messages.
     return ok({ received: true });
   }
   await store(deps, business, verdict.notice);
@@ -115,7 +115,7 @@ export async function receiveProviderEvent(
 
 async function store(deps: PaymentDeps, business: PaymentBusiness, notice: WebhookNotice): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
-    // Its account has moved to another cell: the provider sends the message again, and it is stored there.
+    // The account has moved to another cell. The error makes the provider send the message again, and the other cell stores it.
     if (!(await keepBusiness(tx, business.id))) throw accountMoves();
     const nowMs = await readNow(tx);
     const isNew = await insertProviderEvent(tx, {
@@ -140,7 +140,7 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
   const event = await firstOf(deps.db.select().from(providerEvents).where(at(job.businessId, job.eventKey)));
   if (event === undefined || event.processedAt !== null) return;
   if (await applyEvent(deps, event, job.isPayment !== true)) return;
-  // The merchant may use the account for other shops too: a message that names no attempt ID of this service is ignored.
+  // The merchant may use the account for other shops, too: ignore a message that names no attempt of this service.
   const { attemptId } = event;
   const named = attemptId !== null && isAttemptId(attemptId) ? attemptId : await attemptOfReference(deps, event);
   if (named !== null && (await readNow(deps.db)) < event.receivedAt + PATIENCE_MS)
@@ -159,7 +159,7 @@ export async function applyEvent(deps: PaymentDeps, event: ProviderEvent, withPa
   return true;
 }
 
-/** Raises an alarm for a message about an attempt that the database does not know, as after a restore from a backup. */
+/** Raises an alarm for a message about an attempt that the database does not know, for example after a restore from a backup. */
 async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent, attempt: string): Promise<void> {
   if ((await findAttemptById(deps.db, attempt)) !== undefined) return;
   deps.log.error(
@@ -170,7 +170,7 @@ async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent, attempt: st
 
 type Names = Pick<ProviderEvent, 'paymentBusinessId' | 'attemptId' | 'providerPaymentId' | 'reference'>;
 
-/** Finds the attempt by any ID that a provider names: a message about a refund may contain only the ID of the payment. */
+/** Finds the attempt by any ID in the message, because a message about a refund may contain only the ID of the payment. */
 export async function attemptOf(deps: PaymentDeps, named: Names): Promise<PaymentAttempt | undefined> {
   const { attemptId, providerPaymentId, paymentBusinessId } = named;
   const byId = async (id: string | null) => (id === null ? undefined : findAttemptById(deps.db, id));

@@ -14,15 +14,15 @@ import type { PaymentDeps } from './payment-deps.ts';
 /** Reasons of errors that the call to the provider has already logged. */
 const EXPECTED: ReadonlySet<unknown> = new Set(['payment_provider_unavailable', 'payment_unavailable']);
 const LONGEST_PAUSE_MS = HOUR_MS;
-/** Longest pause for a paid attempt that is not fulfilled: checked more often, because it holds a payer's money. */
+/** Longest pause between checks of a paid attempt that is not fulfilled. It is shorter, because the payer's money is involved. */
 const LONGEST_PAUSE_PAID_MS = 15 * MINUTE_MS;
 
-/** Attempts that are checked concurrently: an unresponsive provider blocks each for up to nine seconds. */
+/** Attempts that are checked concurrently. An unresponsive provider blocks a check for up to nine seconds. */
 const AT_ONCE = 4;
 /** Time limit of one run; runs begin every minute. */
 const RUN_MS = 40 * SECOND_MS;
 
-/** Asks about due attempts that are unpaid, and fulfils or refunds paid attempts that no second call fulfils. */
+/** Asks the providers about unpaid attempts that are due, and fulfils or refunds paid attempts whose second call does not come. */
 export async function reconcilePayments(deps: PaymentDeps): Promise<void> {
   const until = monotonicMs() + RUN_MS;
   for (;;) {
@@ -40,7 +40,7 @@ async function reconcile(deps: PaymentDeps, attempt: PaymentAttempt): Promise<vo
   try {
     await lookAt(deps, attempt);
   } catch (fault) {
-    // An unavailable provider must not delay the other attempts; this attempt is checked again later.
+    // An unavailable provider must not delay the other attempts. This attempt is checked again later.
     const expected = fault instanceof ApiError && EXPECTED.has(fault.details?.['reason']);
     if (!expected)
       deps.log.error({ attempt: attempt.id, fault: summariseFault(fault) }, 'a payment was not reconciled');
@@ -54,20 +54,20 @@ async function lookAt(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void>
   await postpone(deps, current);
 }
 
-/** How long a paid attempt waits for its second call (completions 7.4). Then credits and registrations are given, votes refunded. */
+/** How long a paid attempt waits for its second call (completions 7.4). Later, credits and registrations are given, and votes refunded. */
 const AWAITED_MS: Readonly<Record<PaymentPurpose, number>> = {
   vote: 72 * HOUR_MS,
   candidate_registration: 10 * MINUTE_MS,
   quadratic_credits: 10 * MINUTE_MS,
 };
-/** After this time a temporary refusal, too, leads to a refund. */
+/** After this time, even a temporary refusal leads to a refund. */
 const LONGEST_WAIT_MS = 72 * HOUR_MS;
 
-/** Reasons of temporary refusals: the event may open or be reopened, the visitor may buy credits. */
+/** Reasons of temporary refusals: the event may open or be reopened, or the visitor may buy credits. */
 const PASSING: ReadonlySet<unknown> = new Set(['event_not_open', 'event_closed', 'insufficient_credits']);
 const mayPass = (refusal: ApiError): boolean => PASSING.has(refusal.details?.['reason']);
 
-/** Ends a paid attempt without a second call. Locks attempt, then event, as that call does, to avoid deadlocks. */
+/** Ends a paid attempt without its second call. Locks the attempt before the event, as the second call does, to avoid deadlocks. */
 async function endPaid(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void> {
   const waits = await inTransaction(deps.db, async (tx) => {
     const locked = await lockAttempt(tx, attempt);
@@ -76,11 +76,11 @@ async function endPaid(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void
     if (reason !== undefined) await cancelAndGiveBack(tx, deps, locked, reason);
     return reason === undefined;
   });
-  // In a transaction of its own: fulfilling locks the event exclusively, which may deadlock after the shared lock of `whyOver`.
+  // Fulfilling locks the event exclusively. In the same transaction, that could deadlock, because `whyOver` has taken a shared lock.
   if (waits) await inTransaction(deps.db, (tx) => endAwaited(tx, deps, attempt));
 }
 
-/** Why a paid attempt can no longer be fulfilled, if so. Locks the event, so that no reopening commits before the refund. */
+/** Why a paid attempt can no longer be fulfilled, if so. Locks the event, so that no reopening commits before the refund does. */
 async function whyOver(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<EndReason | undefined> {
   const event = await holdEvent(tx, attempt.votingEventId);
   // The end of a round of a rehearsal does not end a real payment.
@@ -92,7 +92,7 @@ async function whyOver(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttem
   return refusal === undefined || mayPass(refusal) ? undefined : endReason(refusal);
 }
 
-/** Fulfils an attempt whose second call did not come in time. Refunds a vote instead, because only its payer may cast it. */
+/** Fulfils an attempt whose second call did not come in time. A vote is refunded instead, because only its payer may cast it. */
 async function endAwaited(tx: Transaction, deps: PaymentDeps, ref: PaymentAttempt): Promise<void> {
   const attempt = await lockAttempt(tx, ref);
   if (attempt?.status !== 'succeeded') return;
@@ -110,7 +110,7 @@ async function postpone(deps: PaymentDeps, attempt: PaymentAttempt): Promise<voi
     const checks = current.checks + 1;
     const longestMs = current.status === 'succeeded' ? LONGEST_PAUSE_PAID_MS : LONGEST_PAUSE_MS;
     const pauseMs = Math.min(MINUTE_MS * 2 ** Math.min(checks, 10), longestMs);
-    // Checks no later than right after the page expires, or the wait for the second call ends.
+    // Check at the latest right after the page expires, or after the wait for the second call ends.
     const nowMs = await readNow(tx);
     const next = nowMs + pauseMs;
     const ending = isOpen(current.status)

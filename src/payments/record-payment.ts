@@ -10,14 +10,14 @@ import type { PaymentDeps } from './payment-deps.ts';
 type FactOf<Type> = Type extends `payment.${infer Fact}` ? Fact : never;
 export type PaymentFact = FactOf<EventType>;
 
-/** Publishes a change of a payment in the transaction of the change: to webhooks and the audit trail, without the ballot and its code. */
+/** Publishes a change of a payment to webhooks and the audit trail, in the same transaction, without the ballot and its code. */
 export async function recordPayment(
   tx: Transaction,
   deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,
   attempt: PaymentAttempt,
   fact: PaymentFact,
 ): Promise<void> {
-  // Leaves out the code that confirms a ballot, because receivers may forward messages.
+  // Leave out the code that confirms a ballot, because receivers may forward messages.
   const data = { ...viewAttempt(deps.secrets, { ...attempt, confirmationCode: null }) };
   const change = {
     accountId: attempt.accountId,
@@ -45,8 +45,8 @@ export async function moveAndRecord(
 }
 
 /**
- * Decides whether a person has to look at an attempt's money, by all of its cases, and publishes when the first one opens
- * (completions 7.4). Call it after each change that may open or end a case.
+ * Decides from all cases of an attempt whether a person has to look at its money. Publishes when the first case opens (completions 7.4).
+ * Call it after each change that may open or end a case.
  */
 export async function judgeAttention(
   tx: Transaction,

@@ -28,7 +28,7 @@ function at(ref: RefundRef) {
   );
 }
 
-/** Stores a refund that was made at the provider without a request of the service. @returns false if it was stored before */
+/** Stores a refund that was made at the provider without a request by the service. @returns false if it is stored already */
 export async function insertRefund(
   executor: Executor,
   row: RefundRef & Pick<Refund, 'reference' | 'amountMinor' | 'currency' | 'status'>,
@@ -53,7 +53,7 @@ export async function listRefunds(executor: Executor, attempts: readonly Attempt
 
 const LOST_AT_ONCE = 500;
 
-/** Owed refunds whose job, found by its key, used all its tries or is gone; oldest first. */
+/** Owed refunds whose job has used all its tries, or no longer exists; oldest first. */
 async function listLostRefunds(executor: Executor): Promise<RefundRef[]> {
   const key = sql`refund_job_key(${paymentRefunds.attemptId}, ${paymentRefunds.providerPaymentId})`;
   return executor
@@ -92,7 +92,7 @@ export async function moveRefund(
       settledAt,
       updatedAt: sql`${nowMs}`,
       ...(refundId === null ? {} : { refundId }),
-      // The refund may be more than the price (fees that the payer bore) or less (the rest after partial refunds): keep the maximum.
+      // Keep the larger amount: a refund may exceed the price (with fees of the payer) or be less (the rest after partial refunds).
       ...(amountMinor === null
         ? {}
         : { amountMinor: sql`greatest(${paymentRefunds.amountMinor}, ${amountMinor}::bigint)` }),
@@ -104,20 +104,20 @@ export async function moveRefund(
 
 const payload = z.strictObject({ votingEventId: z.string(), attemptId: z.string(), providerPaymentId: z.string() });
 type RefundPayment = z.output<typeof payload>;
-/** Tries of one job; with the queue's growing pauses, they take almost three days. */
+/** Tries of one job. With the queue's growing pauses, they take almost three days. */
 export const REFUND_TRIES = 20;
 const REFUND_PAYMENT = { name: 'refund_payment', maxAttempts: REFUND_TRIES, group: 'payments', payload } as const;
 /** Shortest pause before the provider is asked again about a pending or refused refund. */
 const ASK_AGAIN_MS = 10 * MINUTE_MS;
-/** How long a refused or unanswered refund is requested again, at growing intervals: the cause, such as a low balance, may pass. */
+/** How long a refund is requested again, at growing intervals, after a refusal or no answer. The cause, such as a low balance, may pass. */
 const GIVE_UP_MS = 30 * DAY_MS;
 const LONGEST_PAUSE_MS = DAY_MS;
-/** Longer than a call that moves money takes. A process that dies meanwhile keeps the payment from being settled for so long. */
+/** Longer than a call that moves money takes. If a process dies in the call, the payment cannot be settled by hand for this long. */
 const ASKED_MS = 2 * MINUTE_MS;
 /** A pending or unanswered refund raises no alarm before this age, because it may still finish by itself. */
 const ALARM_AFTER_MS = DAY_MS;
 
-/** Refunds are searched at the provider from this long before the refund's row, because the merchant may have refunded earlier. */
+/** Refunds are searched at the provider from this long before the refund's row on, because the merchant may have refunded earlier. */
 export const REFUND_EARLIER_MS = 30 * DAY_MS;
 
 /** A provider's answer to a refund request, or the lack of an answer. */
@@ -127,7 +127,7 @@ type RefundAnswer = RefundResult | { readonly kind: 'unanswered'; readonly code:
 export const refundJobKey = ({ attemptId, providerPaymentId }: Omit<RefundPayment, 'votingEventId'>): string =>
   `refund:${attemptId}:${providerPaymentId}`;
 
-/** Queues the refund of a payment in the caller's transaction; repeated calls queue one refund only (`give-back.sql`). */
+/** Queues the refund of a payment in the caller's transaction. Repeated calls queue only one refund (`give-back.sql`). */
 export async function giveBack(
   tx: Transaction,
   attempt: PaymentAttempt,
@@ -138,7 +138,7 @@ export async function giveBack(
   await tx.execute(sql`SELECT give_back(${votingEventId}, ${id}, ${providerPaymentId}, ${reference})`);
 }
 
-/** The payer has the money back: takes back what it bought, as far as possible. Repeated reports change nothing. */
+/** Stores that the payer has the money back, and takes back the purchase as far as possible. Repeated reports change nothing. */
 export async function markRefunded(
   tx: Transaction,
   deps: PaymentDeps,
@@ -146,7 +146,7 @@ export async function markRefunded(
   providerPaymentId: string,
   nowMs: number,
 ): Promise<void> {
-  // The refund of a duplicate payment neither affects what the first payment bought nor gives that payment back.
+  // The refund of a duplicate payment does not affect the first payment, nor its purchase.
   if (attempt.refundedAt === null && attempt.providerPaymentId === providerPaymentId) {
     await noteOnAttempt(tx, attempt, { refundedAt: nowMs, updatedAt: nowMs });
     await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs, updatedAt: nowMs }, 'refunded');
@@ -155,7 +155,7 @@ export async function markRefunded(
   await judgeAttention(tx, deps, attempt);
 }
 
-/** Takes back what a refunded or reversed payment bought, as far as possible. */
+/** Takes back the purchase of a refunded or reversed payment, as far as possible. */
 export async function takeBack(
   tx: Transaction,
   deps: Pick<PaymentDeps, 'secrets' | 'fulfilments'>,
@@ -170,12 +170,12 @@ export function refundPaymentJob(deps: PaymentDeps): Job<RefundPayment> {
 }
 
 /**
- * Notes that the provider is about to be asked: a person who settled the payment meanwhile would pay it back a second time.
- * @returns undefined if the refund is not owed any more
+ * Notes that the provider is about to be asked. Otherwise a person could settle the payment meanwhile, and the payer would be paid twice.
+ * @returns undefined if the refund is no longer owed
  */
 const beginToAsk = (deps: PaymentDeps, ref: RefundPayment): Promise<Refund | undefined> =>
   inTransaction(deps.db, async (tx) => {
-    // `settleByHand` holds this lock, too.
+    // `settleByHand` takes this lock, too.
     await lockAttempt(tx, { votingEventId: ref.votingEventId, id: ref.attemptId });
     const [row] = await tx
       .update(paymentRefunds)
@@ -218,7 +218,7 @@ export const giveEventBackJob = ({ db }: Pick<PaymentDeps, 'db'>): Job<z.output<
     work: async ({ eventId, after }) => void (await db.execute(sql`SELECT give_event_back(${eventId}, ${after})`)),
   });
 
-/** Queues a new job for every owed refund whose job used all its tries or is gone. */
+/** Queues a new job for each owed refund whose job has used all its tries or no longer exists. */
 export async function sweepRefunds(deps: Pick<PaymentDeps, 'db' | 'log'>): Promise<void> {
   for (const ref of await listLostRefunds(deps.db)) {
     deps.log.warn({ attempt: ref.attemptId }, 'a refund had no job any more: it is asked for again');
@@ -226,12 +226,12 @@ export async function sweepRefunds(deps: Pick<PaymentDeps, 'db' | 'log'>): Promi
   }
 }
 
-/** Each pause equals the age of the refund, at most a day. A refund that waits for the merchant is checked once a day. */
+/** The pause equals the age of the refund, at most a day. A refund that waits for the merchant is checked once a day. */
 function pauseAfter(kind: RefundAnswer['kind'], ageMs: number): number {
   return kind === 'attention' ? LONGEST_PAUSE_MS : Math.min(Math.max(ageMs, ASK_AGAIN_MS), LONGEST_PAUSE_MS);
 }
 
-/** Raises an alarm for a new refusal, a new wait for the merchant, each try without an outcome after a day, and giving up. */
+/** Raises an alarm for a new refusal, for a new wait for the merchant, for each try without an outcome after a day, and for giving up. */
 function raiseAlarm(
   deps: PaymentDeps,
   ref: RefundPayment,
@@ -251,7 +251,7 @@ function raiseAlarm(
     );
 }
 
-/** Call once, when a refund begins to wait for the merchant. */
+/** Raises the alarm. Call once, when a refund begins to wait for the merchant. */
 export function alarmForAttention(deps: Pick<PaymentDeps, 'log'>, attempt: string): void {
   deps.log.error(
     { attempt, alarm: 'refund_needs_attention' },

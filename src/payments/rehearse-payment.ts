@@ -28,14 +28,14 @@ export function rehearsalPage(
   return { provider, checkoutUrl, ...providerKind(provider).rehearsedPage(`rehearsal_${id}`) };
 }
 
-/** @throws ApiError 404 unless the ID is of an attempt of a running rehearsal */
+/** Finds the attempt of a running rehearsal. @throws ApiError 404 for any other ID */
 async function requireAttempt(deps: Pick<PaymentDeps, 'db'>, id: string): Promise<PaymentAttempt> {
   const attempt = await findAttemptById(deps.db, id);
   if (attempt?.rehearsal !== true) throw notFound();
   return attempt;
 }
 
-/** @throws ApiError 404 unless the ID is of an attempt of a running rehearsal */
+/** @throws ApiError 404 if the ID is not that of an attempt of a running rehearsal */
 export async function readRehearsedPayment(deps: Pick<PaymentDeps, 'db'>, id: string) {
   const { terms, amountMinor, currency, status } = await requireAttempt(deps, id);
   const back = terms.returnUrl === null ? null : appendAttempt(terms.returnUrl, id);
@@ -49,7 +49,7 @@ export async function readRehearsedPayment(deps: Pick<PaymentDeps, 'db'>, id: st
   };
 }
 
-/** Settles an attempt in place of its provider, unless it has ended. @throws ApiError 404 without a rehearsal */
+/** Settles an attempt in place of its provider, unless it has ended. @throws ApiError 404 if it is not of a rehearsal */
 export async function rehearsePayment(deps: PaymentDeps, id: string, outcome: Outcome): Promise<void> {
   const attempt = await requireAttempt(deps, id);
   if (!isOpen(attempt.status)) return;
@@ -83,7 +83,7 @@ function page({ title, price, isOpen, returnUrl, cancelUrl }: RehearsedPayment):
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><title>Rehearsal of a payment</title></head>
 <body><main><h1>Rehearsal of a payment</h1><p>This is a rehearsal: no money is taken, and no payment provider hears of it.</p><p>${title}: ${price}</p>${form}</main></body></html>
 `;
-  // Browsers also check the redirect after a form against `form-action`.
+  // Browsers also apply `form-action` to the redirect that follows a form.
   const onward = [returnUrl, cancelUrl].flatMap((url) => (url === null ? [] : [new URL(url).origin]));
   return {
     status: 200,

@@ -14,12 +14,12 @@ import type { PaymentDeps } from './payment-deps.ts';
 import { judgeAttention, moveAndRecord, recordPayment } from './record-payment.ts';
 import { findRefund, giveBack, insertRefund, markRefunded, moveRefund, takeBack } from './refund-payment.ts';
 
-/** Life of an attempt whose money is on its way: delayed methods take days, longer than the page lives. */
+/** How long an attempt lives while its money is on the way: delayed methods take days, longer than the page lives. */
 const PROCESSING_MS = 30 * DAY_MS;
 
 /**
- * Applies a state that a provider reports to an attempt. Webhooks, reads, second calls and reconciliation all call this function
- * (completions 7.2). A repeated, late or out-of-order report has no second effect and moves no attempt backwards.
+ * Applies a state that a provider reports for an attempt. Webhooks, reads, second calls and reconciliation all call this function
+ * (completions 7.2). A repeated, late or out-of-order report has no second effect, and moves no attempt backwards.
  * @returns the attempt afterwards
  */
 export async function settlePayment(deps: PaymentDeps, ref: AttemptRef, state: ProviderState): Promise<PaymentAttempt> {
@@ -29,7 +29,7 @@ export async function settlePayment(deps: PaymentDeps, ref: AttemptRef, state: P
   });
 }
 
-/** As `settlePayment`, in the caller's transaction, in which the attempt stays locked. */
+/** As `settlePayment`, in the caller's transaction. The attempt stays locked until that ends. */
 export async function applyState(
   tx: Transaction,
   deps: PaymentDeps,
@@ -62,7 +62,7 @@ export async function applyState(
   }
 }
 
-/** The money is on its way: the attempt waits for it until 30 days after its creation, and then ends. */
+/** The money is on its way. The attempt waits for it until 30 days after its creation, and then ends. */
 async function awaitMoney(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<void> {
   if (!isOpen(attempt.status)) return;
   const expiresAt = attempt.createdAt + PROCESSING_MS;
@@ -113,7 +113,7 @@ async function applyPaid(
 ): Promise<void> {
   const { providerPaymentId } = payment;
   if (attempt.providerPaymentId === providerPaymentId) {
-    // Providers may report the fee some time after the payment.
+    // The provider may report the fee some time after the payment.
     const { feeMinor } = payment;
     if (attempt.feeMinor === null && feeMinor !== null) await noteOnAttempt(tx, attempt, { feeMinor });
     return;
@@ -145,7 +145,7 @@ const paidBy = (payment: ProviderPayment, nowMs: number) => ({
   paidMinor: payment.amountMinor,
 });
 
-/** Stores what became of a payment that the service did not know: a late report of it has no second effect. @returns false if known */
+/** Stores what became of a payment other than the attempt's own, so that later reports have no second effect. @returns false if known */
 const noteBeside = (
   tx: Transaction,
   { votingEventId, id: attemptId, currency }: PaymentAttempt,
@@ -154,7 +154,7 @@ const noteBeside = (
 ): Promise<boolean> =>
   insertRefund(tx, { votingEventId, attemptId, providerPaymentId, reference: reference ?? '', currency, ...row });
 
-/** Handles a payment that differs from the request: it buys nothing, and a person has to look at it. */
+/** Handles a payment that differs from the request. It buys nothing, and a person has to look at it. */
 async function alarm(
   tx: Transaction,
   deps: PaymentDeps,
@@ -162,12 +162,12 @@ async function alarm(
   payment: ProviderPayment,
   mismatch: PaymentMismatch,
 ): Promise<void> {
-  // Stores the payment's ID on the attempt only if the payment belongs to this attempt.
+  // Store the payment's ID on the attempt only if the payment belongs to the attempt.
   const { providerPaymentId, reference, amountMinor, currency } = payment;
   const isOwn = mismatch !== 'reference' && mismatch !== 'attempt';
   const paidMinor = currency === attempt.currency ? amountMinor : null;
   const isFirst = isOwn && attempt.providerPaymentId === null;
-  // Any other payment stands beside the attempt, as money that a person has to pay back. A known case is not raised again.
+  // Store any other payment as a failed refund: money that a person has to pay back. A known case raises no second alarm.
   const row = { status: 'failed', amountMinor: amountMinor ?? 0, currency } as const;
   if (!isFirst && !(await noteBeside(tx, attempt, payment, row))) return;
   deps.log.error({ attempt: attempt.id, mismatch, alarm: 'payment_mismatch' }, 'a payment is not what was asked for');
@@ -177,7 +177,7 @@ async function alarm(
   await judgeAttention(tx, deps, attempt);
 }
 
-/** The money went back: by the service's own refund, or by a refund of the merchant or a dispute at the provider. */
+/** Handles money that went back: by a refund of the service or of the merchant, or by a dispute at the provider. */
 async function applyReversed(
   tx: Transaction,
   deps: PaymentDeps,
@@ -187,10 +187,10 @@ async function applyReversed(
   const nowMs = await readNow(tx);
   const { providerPaymentId } = payment;
   const refund = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
-  // Does not move a failed refund, because the payment's state may be older than the failure: `checkRefunds` handles it.
+  // A failed refund is not moved, because the payment's state may be older than the failure; `checkRefunds` handles it.
   const ours = await moveRefund(tx, refund, 'refunded', { amountMinor: backMinor });
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
-  // The service's own refund is stored already: a report of it is not a reversal.
+  // The stored refund is the service's own: its report is not a reversal.
   if ((await findRefund(tx, refund)) !== undefined) return;
   const isKnown = attempt.providerPaymentId !== null;
   // A person may have refunded a mismatched payment at the provider.
@@ -204,10 +204,10 @@ async function applyReversed(
     await judgeAttention(tx, deps, attempt);
     return;
   }
-  // The service did not know the payment, or that it went back. Stored, so that a failure of the refund is noticed later.
+  // The service did not know the payment, or did not know that it went back. Store it, so that a later failure of the refund is noticed.
   const amountMinor = backMinor ?? payment.amountMinor ?? attempt.amountMinor;
   await noteBeside(tx, attempt, payment, { status: 'refunded', amountMinor });
-  // The refund of a second payment does not affect the first one.
+  // The refund of a duplicate payment does not affect the first payment.
   if (isKnown && attempt.providerPaymentId !== providerPaymentId) return;
   const paid = isKnown ? {} : paidBy(payment, nowMs);
   if (attempt.status === 'failed' || attempt.status === 'cancelled') {

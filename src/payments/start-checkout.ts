@@ -35,28 +35,28 @@ import { recordPayment } from './record-payment.ts';
 import { rehearsalPage } from './rehearse-payment.ts';
 import { settlePayment } from './settle-payment.ts';
 
-/** What a payer pays for. The caller has validated the order, so that no payer pays for something that would be refused. */
+/** The purchase that a payer pays for. The caller has validated it, so that no payer pays for something that would be refused. */
 interface CheckoutOrder extends Pick<PaymentAttempt, 'purpose' | 'amountMinor' | 'currency' | 'terms'> {
-  /** As it was when the order was judged. */
+  /** The event as it was when the caller validated the order. */
   readonly event: Pick<VotingEvent, 'id' | 'accountId' | 'paymentBusinessId' | 'rehearsalSince'>;
   /** The data that the second call needs; clients send it only in the first call. */
   readonly request: Readonly<Record<string, unknown>>;
-  /** The visitor of a poll, whose checkouts are limited; otherwise null. */
+  /** The visitor of a poll, for the limit of checkouts per visitor; otherwise null. */
   readonly visitorId: string | null;
-  /** Whether the event still sells this at this price. @throws ApiError 403 `event_closed` if it has ended since */
+  /** Whether the event still sells this purchase at this price. @throws ApiError 403 `event_closed` if it has ended meanwhile */
   readonly isOffered: (tx: Transaction, event: VotingEvent) => Promise<boolean>;
-  /** Reserves the credits that the attempt's ballot costs until it is cast or the attempt ends. @throws ApiError 422 if too few */
+  /** Reserves the credits for the attempt's ballot, until it is cast or the attempt ends. @throws ApiError 422 if there are too few */
   readonly hold?: (tx: Transaction, attemptId: string) => Promise<void>;
 }
 
 const CHECKOUTS_PER_HOUR = 10;
-/** Each page may have a reference of its own, and the provider is asked about all of them, one after the other. */
+/** Each page may have its own reference, and the service asks the provider about each of them, one after the other. */
 const MOST_PAGES = 5;
 
 /**
  * The first call of a checkout: stores the order, requests a page from the provider, and answers 402 with its URL (contract,
  * "Checkout flow"). A retry with the same Idempotency-Key continues the same attempt.
- * @throws ApiError 429 after many checkouts of one visitor; 403 `payment_unavailable`; 422 on what the provider refuses;
+ * @throws ApiError 429 after many checkouts of one visitor; 403 `payment_unavailable`; 422 on a field that the provider refuses;
  *   500 `payment_provider_unavailable`
  */
 export async function startCheckout(
@@ -74,7 +74,7 @@ export async function startCheckout(
   try {
     return await openPage(deps, attempt, claim, { isFirst: true });
   } catch (fault) {
-    // Without an Idempotency-Key, a retry begins another attempt, and needs the credits that this attempt reserves: end it.
+    // Without an Idempotency-Key, a retry begins another attempt, which needs the credits that this attempt reserves: end this one.
     if (claim === undefined) await settlePayment(deps, attempt, { kind: 'expired', refused: false });
     throw fault;
   }
@@ -84,7 +84,7 @@ export function paymentRequired(attempt: PaymentAttempt, page: CheckoutPage, tol
   return { status: 402, body: { data: viewPaymentRequired(attempt, page, told ? attempt.status : undefined) } };
 }
 
-/** How long the answer is stored for retries: until the page expires. */
+/** How long the answer is stored for retries: until the page expires, at least a second. */
 function keptMs(nowMs: number, expiresAt: number): number {
   return Math.max(SECOND_MS, expiresAt - nowMs);
 }
@@ -99,7 +99,7 @@ async function resumable(
   if (known === undefined) return undefined;
   const isWorn = known.page === null && known.pages >= MOST_PAGES;
   if (!isWorn && isOpen(known.status) && (await readNow(deps.db)) < known.expiresAt) return known;
-  // The attempt has ended or expired, or many tries gave no page: the same request may begin a new attempt.
+  // The attempt has ended or expired, or many tries gave no page: this request may begin a new attempt.
   await noteOnAttempt(deps.db, known, { requestKey: null });
   if (isWorn) await settlePayment(deps, known, { kind: 'expired', refused: false });
   return undefined;
@@ -125,7 +125,7 @@ async function createAttempt(
     throw refuse('payment_unavailable');
   }
   const rehearsal = event.rehearsalSince !== null;
-  // Throws before anything is stored if the business is of the sandbox and no sandbox runs.
+  // Throws, before anything is stored, if the business is in the sandbox and no sandbox runs.
   if (!rehearsal) deps.payments.of(business);
   if (order.hold !== undefined && order.visitorId !== null) await endHolding(deps, event.id, order.visitorId);
   const row: NewAttempt = {
@@ -148,7 +148,7 @@ async function createAttempt(
   const attempt = await inTransaction(deps.db, async (tx) => {
     const held = await holdWorld(tx, event);
     const inserted = await insertAttempt(tx, row);
-    // A change or the end since the order was judged may have made it one that is refused. From this attempt on, no such change is possible.
+    // Check again: an edit or the end of the event may refuse the order now. Once the attempt exists, no such edit is possible.
     if (inserted !== undefined) {
       await deps.fulfilments[order.purpose].check(tx, inserted);
       if (!(await order.isOffered(tx, held))) throw worldChanged();
@@ -156,15 +156,15 @@ async function createAttempt(
     }
     return inserted;
   });
-  // Another process has taken over the claim of this request and made the attempt: that process answers.
+  // Another process has taken over this request's claim and has made the attempt. That process answers.
   if (attempt === undefined) throw refuse('payment_provider_unavailable');
   return attempt;
 }
 
-/** Ends earlier attempts that reserve the same credits (completions 4.10). Their pages are closed first. */
+/** Ends earlier attempts that reserve the visitor's credits (completions 4.10). Their pages are closed first. */
 async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: string): Promise<void> {
   for (const attempt of await listHolding(deps.db, votingEventId, visitorId)) {
-    // No provider knows it: it is of a rehearsal, or its process has ended before it asked for a page.
+    // No provider knows the attempt: it is of a rehearsal, or its process ended before it requested a page.
     if (attempt.rehearsal || attempt.pages === 0) {
       await settlePayment(deps, attempt, { kind: 'expired', refused: false });
       continue;
@@ -178,7 +178,7 @@ async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: 
     const state = await callProvider(deps, payerPatience(), () =>
       askBusiness(deps, business, (_provider, credentials) => expireCheckout(credentials, handle)),
     ).catch((fault: unknown) => {
-      // Its hold stays: the new attempt is refused only if too few credits are left.
+      // The page could not be closed, so its credits stay reserved. The new attempt is refused only if too few are left.
       if (!(fault instanceof ApiError)) throw fault;
     });
     if (state !== undefined) await settlePayment(deps, attempt, state);
@@ -187,7 +187,7 @@ async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: 
 
 function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder): void {
   if (visitorId === null) return;
-  // What was tried in a rehearsal counts apart.
+  // Checkouts of a rehearsal are counted separately.
   const key = `checkout:${event.id}:${event.rehearsalSince}:${visitorId.toLowerCase()}`;
   const state = deps.rateLimiter.take(key, CHECKOUTS_PER_HOUR / 60, monotonicMs(), CHECKOUTS_PER_HOUR);
   if (state.retryAfterSeconds !== undefined) {
@@ -196,8 +196,8 @@ function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder): 
 }
 
 /**
- * Requests a page for an attempt that has none, or needs another. The request runs outside of any transaction; its content was
- * stored before, so that a retry can continue after a crash.
+ * Requests a page for an attempt that has none, or needs another. The request runs outside of any transaction. Its content is stored
+ * before, so that a retry can continue after a crash.
  * @param options.until deadline of the caller, by the monotonic clock
  * @param options.isFirst whether this is the first call of the checkout
  */
@@ -214,7 +214,7 @@ export async function openPage(
   return inTransaction(deps.db, async (tx) => {
     const expiresAt = page.expiresAtMs ?? attempt.createdAt + providerKind(attempt.provider).pageLifeMs;
     const moved = await moveAttempt(tx, attempt, 'pending', { page, expiresAt });
-    // If a report of the payment has changed the status meanwhile, store only the page.
+    // A report of the payment has changed the status meanwhile: store only the page.
     if (moved === undefined) await noteOnAttempt(tx, attempt, { page });
     const current = moved ?? (await findAttempt(tx, attempt)) ?? attempt;
     const answer = paymentRequired(current, page, moved === undefined);
@@ -255,7 +255,7 @@ async function requestPage(
   return callProvider(deps, until, call, isFirst);
 }
 
-/** Ends an attempt whose page the provider refused, so that a retry begins a new attempt instead of the same refused request. */
+/** Ends an attempt whose page the provider refused. A retry then begins a new attempt instead of the same refused request. */
 async function endRefused(deps: PaymentDeps, ref: AttemptRef): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
     const changes = { endReason: 'refused', requestKey: null, checkAt: null } as const;

@@ -14,15 +14,15 @@ import type { PaymentDeps } from './payment-deps.ts';
 import { applyEvent, attemptOf, listUnmatchedEvents } from './receive-provider-event.ts';
 import { listRefunds } from './refund-payment.ts';
 
-/** Payers may dispute a payment for about this long, and a refund may fail weeks after the provider reported its success. */
+/** How far back the lists are compared. For about this long, payers may dispute a payment; a refund may fail weeks after its success. */
 const LOOK_BACK_MS = 120 * DAY_MS;
-/** Payments for ended attempts are searched this far back, so that the next sweeps make up for a missed sweep. */
+/** Payments for ended attempts are searched this far back, so that a later sweep makes up for a missed one. */
 const LATE_PAYMENTS_MS = 3 * DAY_MS;
 
-/** Makes up for lost webhooks: asks about each attempt that differs from its provider's lists (completions 7.2). */
+/** Makes up for lost webhooks: asks about each attempt whose state differs from the provider's lists (completions 7.2). */
 export async function sweepPayments(deps: PaymentDeps): Promise<void> {
   const nowMs = await readNow(deps.db);
-  // After a recovery, the database may know an attempt that it did not know before.
+  // A recovery may bring back an attempt that the database did not know when its message came: look for it again.
   for (const event of await listUnmatchedEvents(deps.db))
     await orWarn(deps, event.paymentBusinessId, () => applyEvent(deps, event));
   for (const business of await listBusinessesSince(deps.db, nowMs - LOOK_BACK_MS)) {
@@ -34,7 +34,7 @@ export async function sweepPayments(deps: PaymentDeps): Promise<void> {
   }
 }
 
-/** Logs a failure, so that an unavailable provider does not stop the sweep of the others. @returns whether the work succeeded */
+/** Logs a failure, so that an unavailable provider does not stop the sweep of the other businesses. @returns whether the work succeeded */
 async function orWarn(deps: PaymentDeps, businessId: string, work: () => Promise<unknown>): Promise<boolean> {
   try {
     await work();
@@ -51,7 +51,7 @@ async function orWarn(deps: PaymentDeps, businessId: string, work: () => Promise
 
 const FAILURES_TO_ALARM = 2;
 
-/** Raises an alarm if the comparison fails on two consecutive days, because lost messages then stay unnoticed. */
+/** Raises an alarm if the comparison fails on two consecutive days, because nothing then makes up for lost messages. */
 async function noteOutcome(deps: PaymentDeps, business: PaymentBusiness, failed: boolean): Promise<void> {
   const failures = await noteComparison(deps.db, business.id, failed);
   if (failures < FAILURES_TO_ALARM) return;
@@ -62,7 +62,7 @@ async function noteOutcome(deps: PaymentDeps, business: PaymentBusiness, failed:
   if (failures === FAILURES_TO_ALARM) await mailBusinessOwner(deps.db, business, 'comparison');
 }
 
-/** The readable rows of a list. Raises an alarm for an unreadable row that names a payment of this service; others are skipped. */
+/** Yields the readable rows of a list. An unreadable row that names a payment of this service raises an alarm; others are skipped. */
 async function* readable<Row extends object>(
   deps: PaymentDeps,
   business: PaymentBusiness,
@@ -104,7 +104,7 @@ async function sweepReversals(deps: PaymentDeps, business: PaymentBusiness, sinc
       found.getOrInsert(attempt.id, []).push(reversal);
     }
   });
-  // A failure for one attempt must not stop the comparison of the others.
+  // A failure for one attempt must not stop the comparison of the other attempts.
   const faults: unknown[] = [];
   for (const [id, listed] of found) await makeUp(deps, id, listed).catch((fault) => faults.push(fault));
   if (faults.length > 0) throw faults[0];
@@ -118,7 +118,7 @@ async function makeUp(deps: PaymentDeps, id: string, listed: readonly ListedReve
   await checkRefunds(deps, attempt);
 }
 
-/** Sums the listed reversals of one payment: finished reversals, and all that have not failed. */
+/** Sums the listed reversals of one payment: the finished ones, and all that have not failed. */
 function sumReversals(whole: number, listed: readonly ListedReversal[]) {
   const sum = (some: readonly ListedReversal[]): number =>
     some.reduce((total, { amountMinor }) => total + (amountMinor ?? whole), 0);
@@ -132,7 +132,7 @@ function sumReversals(whole: number, listed: readonly ListedReversal[]) {
   };
 }
 
-/** Whether the provider's list differs from the stored state of any payment of an attempt. */
+/** Whether the provider's list differs from the stored state of any of an attempt's payments. */
 async function differs(
   deps: PaymentDeps,
   attempt: PaymentAttempt,
@@ -177,7 +177,7 @@ function ownDiffers(
   return wentBack ? hasRefund && !isUnderWay : partMinor !== attempt.partRefundedMinor;
 }
 
-/** Finds and settles payments that no webhook reported, such as payments for ended attempts. Also stores fees reported late. */
+/** Finds and settles payments that no webhook reported, such as payments for ended attempts. Also stores fees that came late. */
 async function sweepLatePayments(deps: PaymentDeps, business: PaymentBusiness, sinceMs: number): Promise<void> {
   const found: PaymentAttempt[] = [];
   await askBusiness(deps, business, async (provider, credentials) => {
@@ -189,7 +189,7 @@ async function sweepLatePayments(deps: PaymentDeps, business: PaymentBusiness, s
   for (const attempt of found) await askProvider(deps, attempt, { always: true });
 }
 
-/** The attempt that a listed payment names, if the payment itself is not stored. */
+/** The attempt that a listed payment names; undefined if that payment is stored. */
 async function latePayment(
   deps: PaymentDeps,
   business: PaymentBusiness,

@@ -19,7 +19,7 @@ export const paymentBusinesses = pgTable(
     ready: boolean().notNull(),
     supportedCurrencies: text('supported_currencies').array().notNull(),
     livemode: boolean().notNull(),
-    /** Whether the service's sandbox answers in place of the provider, with play money. */
+    /** Whether the service's sandbox, with play money, answers in place of the provider. */
     sandbox: boolean().notNull(),
     /** Encrypted JSON of the provider's keys. */
     credentials: text().notNull(),
@@ -35,7 +35,7 @@ export const paymentBusinesses = pgTable(
   (table) => [index('payment_businesses_account').on(table.accountId, table.id)],
 );
 
-/** One attempt to pay for one thing. No foreign key: a payment of a deleted event must still be refunded. */
+/** One attempt to pay for one purchase. No foreign key: a payment of a deleted event must still be refunded. */
 export const paymentAttempts = pgTable(
   'payment_attempts',
   {
@@ -46,22 +46,22 @@ export const paymentAttempts = pgTable(
     purpose: text().$type<PaymentPurpose>().notNull(),
     status: text().$type<AttemptStatus>().notNull(),
     provider: text().$type<ProviderName>().notNull(),
-    /** Whether the money is real: the mode of the business when the attempt began; false in a rehearsal. */
+    /** Whether the money is real. This is the business's mode when the attempt began; in a rehearsal, false. */
     livemode: boolean().notNull().default(true),
-    /** Made in a rehearsal: no provider is asked, no money moves, and the end of the rehearsal deletes it. */
+    /** Whether the attempt was made in a rehearsal: no provider is asked, no money moves, and the rehearsal's end deletes it. */
     rehearsal: boolean().notNull().default(false),
     amountMinor: integer('amount_minor').notNull(),
     currency: text().notNull(),
-    /** The body of the first call, without what only the checkout needs. */
+    /** The body of the first call, without fields that only the checkout needs. */
     request: jsonb().$type<Record<string, unknown>>().notNull(),
     terms: jsonb().$type<CheckoutTerms>().notNull(),
     /** The newest page at the provider. */
     page: jsonb().$type<CheckoutPage>(),
     /** How many pages were requested; with some providers, each page has its own reference. */
     pages: integer().notNull().default(0),
-    /** When the newest page expires; once money is on its way, 30 days after the attempt began. */
+    /** When the newest page expires; once the money is on its way, 30 days after the attempt began. */
     expiresAt: timeMs('expires_at').notNull(),
-    /** MAC of the idempotent first call, so that its retry continues this attempt instead of starting a second payment. */
+    /** MAC of the idempotent first call, by which a retry finds this attempt instead of starting a second payment. */
     requestKey: bytes('request_key'),
     providerPaymentId: text('provider_payment_id'),
     /** The provider's fee, if the provider reports it. */
@@ -71,9 +71,9 @@ export const paymentAttempts = pgTable(
     endReason: text('end_reason').$type<EndReason>(),
     /** Encrypted. */
     confirmationCode: text('confirmation_code'),
-    /** Encrypted: the answer to every second call. */
+    /** Encrypted. The answer to every second call. */
     answer: text(),
-    /** When a second call was first answered; null until then, even if the service itself has fulfilled the attempt. */
+    /** When a second call was first answered; null until then, even if the service has fulfilled the attempt without it. */
     answeredAt: timeMs('answered_at'),
     /** Credits that are reserved for the attempt's ballot until it is cast or the attempt ends. */
     heldCredits: jsonb('held_credits').$type<unknown[]>(),
@@ -83,19 +83,19 @@ export const paymentAttempts = pgTable(
     /** When reconciliation checks the attempt next; null in a rehearsal, and once nothing can change any more. */
     checkAt: timeMs('check_at'),
     checks: integer().notNull().default(0),
-    /** When the payer paid, by the provider's report, or else when the service learnt of it. */
+    /** When the payer paid. If the provider does not report the time, when the service learnt of the payment. */
     paidAt: timeMs('paid_at'),
-    /** When the service learnt that the money arrived: with delayed methods days after `paidAt`. */
+    /** When the service learnt that the money had arrived; with delayed methods, this may be days after `paidAt`. */
     succeededAt: timeMs('succeeded_at'),
     /** What was really paid, in the currency's smallest unit, if known. */
     paidMinor: bigint('paid_minor', { mode: 'number' }),
-    /** Since when a person has to look at the payment; otherwise null. */
+    /** The time since which a person has to look at the payment; null if there is no case. */
     attentionAt: timeMs('attention_at'),
-    /** When a person settled what the first payment itself raised: another amount, or a partial refund. Refunds have their own. */
+    /** When a person settled a case of the first payment: a wrong amount, or a partial refund. Refunds have a `settledAt` of their own. */
     settledAt: timeMs('settled_at'),
     refundedAt: timeMs('refunded_at'),
     reversedAt: timeMs('reversed_at'),
-    /** The amount of partial refunds by the merchant at the provider: the rest of the payment, and what it bought, stays. */
+    /** The sum of the merchant's partial refunds at the provider. The rest of the payment stays, and so does the purchase. */
     partRefundedMinor: integer('part_refunded_minor').notNull().default(0),
     /** When the service first learnt of a partial refund. */
     partRefundedAt: timeMs('part_refunded_at'),
@@ -130,9 +130,9 @@ export const paymentRefunds = pgTable(
     currency: text().notNull(),
     status: text().$type<RefundStatus>().notNull(),
     refundId: text('refund_id'),
-    /** The provider is being asked until then: no person may settle the payment by hand meanwhile. */
+    /** Until then the provider is being asked, and no person may settle the payment by hand. */
     askedUntil: timeMs('asked_until'),
-    /** When a person said that the money of a failed refund is settled. */
+    /** When a person noted that the money of a failed refund is settled. */
     settledAt: timeMs('settled_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),

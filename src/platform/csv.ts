@@ -6,7 +6,7 @@ const SIGNS = '=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−';
 /** Characters that a spreadsheet may drop in front of a formula: white space, quotes and invisible characters. */
 const SKIPPED = '[\\s\\p{Cf}\\p{Default_Ignorable_Code_Point}"]*';
 const FORMULA_START = new RegExp(`^[\\t\\r\\n]|^${SKIPPED}[${SIGNS}]`, 'u');
-/** A formula after a separator within a cell: a program that is set to another separator ignores our quotes and splits the cell. */
+/** A formula after a separator within a cell. A program that uses another separator ignores our quotes, and splits the cell there. */
 const FORMULA_WITHIN = new RegExp(
   `(\\r\\n|[,;|\\t\\r\\n])(?=[\\p{Zs}\\p{Cf}\\p{Default_Ignorable_Code_Point}"]*[${SIGNS}])`,
   'gu',
@@ -18,7 +18,7 @@ export function guardFormulas(text: string): string {
   return FORMULA_START.test(text) ? `'${within}` : within;
 }
 
-/** A cell of RFC 4180: text is quoted and guarded. With `figure`, a number as text is neither, and keeps its sign. */
+/** A cell of RFC 4180. Text is quoted and guarded against formulas. With `figure`, a number given as text stays bare and keeps its sign. */
 export function csvCell(value: string | number | boolean | null | undefined, figure = false): string {
   if (value === undefined || value === null || value === '') return '';
   const text = String(value);
@@ -30,7 +30,7 @@ export const csvLine = (cells: readonly string[]): string => `${cells.join(',')}
 
 const ROWS_AT_ONCE = 500;
 
-/** Writes the times of a column, whose name ends in `At`, in ISO 8601: for people and spreadsheets. */
+/** Writes a column's times in ISO 8601, for people and spreadsheets. The names of such columns end in `At`. */
 const shown = (column: string | undefined, value: Parameters<typeof csvCell>[0]): Parameters<typeof csvCell>[0] =>
   column?.endsWith('At') === true && typeof value === 'number' ? new Date(value).toISOString() : value;
 

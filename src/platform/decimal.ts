@@ -1,4 +1,4 @@
-/** Decimals of a weight: weights are kept in millionths. */
+/** Decimals of a weight. Weights are stored as integers in millionths. */
 export const WEIGHT_DECIMALS = 6;
 export const MICRO = 10n ** BigInt(WEIGHT_DECIMALS);
 
@@ -18,7 +18,7 @@ export function scaledToDecimal(value: bigint, decimals: number): string {
 /** `1500000n` → `"1.5"`. */
 export const microToDecimal = (micro: bigint): string => scaledToDecimal(micro, WEIGHT_DECIMALS);
 
-/** A share with six decimals; 0 if the whole is 0. For display only: no decision depends on it. */
+/** A share with six decimals; 0 if `whole` is 0. For display only, because no decision may depend on a rounded share. */
 export function shareOf(part: bigint, whole: bigint): number {
   return whole === 0n ? 0 : Number((part * MICRO) / whole) / Number(MICRO);
 }

@@ -23,14 +23,14 @@ export function emailFault(address: string): string | undefined {
   return undefined;
 }
 
-/** Two addresses are the same if their keys are equal; no other code decides this. */
+/** The key of an address. Two addresses are the same if their keys are equal; no other code compares addresses. */
 export function emailKey(address: string): string {
   return address.normalize('NFKC').toLowerCase();
 }
 
 export type MaskParts = ReturnType<typeof maskPartsOf>;
 
-/** The only parts of an address that a mask shows: of the name before the @, of the domain, and the domain's last label. */
+/** The only parts of an address that a mask shows: first letter of the local part, first letter and last label of the domain. */
 export function maskPartsOf(address: string) {
   const [local = '', domain = ''] = address.split('@');
   return { name: local.charAt(0), domain: domain.charAt(0), ending: domain.slice(domain.lastIndexOf('.') + 1) };

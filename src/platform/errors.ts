@@ -17,7 +17,7 @@ export type ErrorCode = keyof typeof STATUS_BY_CODE;
 
 export type ErrorDetails = Record<string, unknown>;
 
-/** One thing wrong with a request; `field` is a path such as `votes[2].rank`. */
+/** One fault of a request. `field` is a path such as `votes[2].rank`. */
 export interface Issue {
   readonly field: string;
   readonly message: string;
@@ -26,7 +26,7 @@ export interface Issue {
 /** Maximum number of issues in an answer; further issues are left out (completions 1.3). */
 export const MAX_ISSUES = 50;
 
-/** The only error whose code and message reach a client: every other error becomes `internal`, without its message. */
+/** The only error whose code and message reach a client. The client sees every other error as `internal`, without its message. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails | undefined;
@@ -50,7 +50,7 @@ export function badRequest(message: string, details?: ErrorDetails): ApiError {
   return new ApiError('bad_request', message, details);
 }
 
-/** The same error for an unknown ID and for the ID of another account's row, so that the answer does not reveal the row. */
+/** The same error for an unknown ID and for another account's ID, so that the answer does not reveal that the other row exists. */
 export function notFound(): ApiError {
   return new ApiError('not_found', 'Nothing was found at this address.');
 }
@@ -82,7 +82,7 @@ export function invalidField(field: string, message: string, extra: ErrorDetails
   return validationError([{ field, message }], extra);
 }
 
-/** What `read` reads; undefined if it fails, because direct SQL changed what it reads. */
+/** The result of `read`; undefined if it throws, because direct SQL changed the data that it reads. */
 export function unlessSpoilt<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -5,7 +5,7 @@ export function hasCode(fault: unknown, ...codes: readonly string[]): boolean {
   return fault instanceof Error && 'code' in fault && codes.some((code) => code === fault.code);
 }
 
-/** The result of work; undefined if it fails with one of these codes. */
+/** The result of `work`; undefined if it fails with one of these codes. Other errors are thrown. */
 export async function unless<Given>(work: Promise<Given>, ...codes: readonly string[]): Promise<Given | undefined> {
   return work.catch((fault: unknown) => {
     if (hasCode(fault, ...codes)) return undefined;
@@ -13,7 +13,7 @@ export async function unless<Given>(work: Promise<Given>, ...codes: readonly str
   });
 }
 
-/** Whether the path leads to something; a dangling link does not. */
+/** Whether a path leads to a file or folder; false for a dangling link. */
 export const exists = async (file: string): Promise<boolean> =>
   (await unless(stat(file), 'ENOENT', 'ENOTDIR')) !== undefined;
 
@@ -35,7 +35,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EEXIST: 'it is there already',
 };
 
-/** `/data/x cannot be used: the disk is full (ENOSPC)`; undefined for a fault that is not a file's. */
+/** Explains an error of the file system: `/data/x cannot be used: the disk is full (ENOSPC)`; undefined for any other error. */
 export function explainFileFault(fault: unknown): string | undefined {
   if (!(fault instanceof Error)) return undefined;
   const [code, file]: readonly unknown[] = [Reflect.get(fault, 'code'), Reflect.get(fault, 'path')];

@@ -61,7 +61,7 @@ export function madeAt(id: string): number {
   return timeMs;
 }
 
-/** Adds one, in base32. The largest text becomes the smallest; with 65 random bits that practically never happens. */
+/** Adds one to a base32 number. The largest becomes the smallest; with 65 random bits that practically never happens. */
 function increment(text: string): string {
   const digits = [...text];
   for (let index = digits.length - 1; index >= 0; index -= 1) {
@@ -75,7 +75,7 @@ function increment(text: string): string {
   return digits.join('');
 }
 
-/** A sortable ID that is the same each time for the same thing. @param thing names it among all things */
+/** A sortable ID that is always the same for the same thing. @param thing its unique name */
 export const idOfThing = (prefix: IdPrefix, timeMs: number, thing: string): string =>
   `${prefix}_${encodeTime(timeMs)}${base32(sha256(thing), RANDOM_CHARACTERS)}`;
 

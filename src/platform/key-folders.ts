@@ -6,9 +6,9 @@ import { makeClearable, takeRandomBytes } from './random-bytes.ts';
 
 const OWNER_ONLY = 0o600;
 const FOLDER_MODE = 0o700;
-/** The name of a file that is being written. */
+/** The name of a file that is still being written: it is renamed when complete. */
 const PART = /^\..+\.[0-9a-f]{12}$/;
-/** A key is far smaller: the first bytes of a larger file suffice to see that it is no key. */
+/** A key is far smaller. Of a larger file only the first bytes are read, which suffices to see that it is no key. */
 const MOST_BYTES = 1_024;
 
 /** A folder that cannot hold keys now. The message names the folder and the reason, never a key. */
@@ -32,7 +32,7 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** Small secret files (mode 0600), copied to several folders: complete or absent, and synced before a call returns. */
+/** Small secret files (mode 0600), copied to several folders. A file is complete or absent, and is synced before a call returns. */
 export class KeyFolders {
   readonly main: string;
   readonly copies: readonly string[];
@@ -52,7 +52,7 @@ export class KeyFolders {
     try {
       for (const folder of this.all) await this.writeTo(folder, name, content);
     } catch (fault) {
-      // A removal that fails is ignored: the folder that could not be written does not have the file.
+      // Ignore a failed removal: the folder that could not be written does not have the file.
       await Promise.allSettled(this.all.map((folder) => removeFrom(folder, name)));
       throw fault;
     }
@@ -128,7 +128,7 @@ async function firstThere(folder: string): Promise<string> {
   }
 }
 
-/** Reads into memory that can be wiped: `readFile` would leave copies behind. */
+/** Reads a file into memory that can be wiped: `readFile` would leave copies. */
 async function readBytes(file: string): Promise<Buffer> {
   await using handle = await open(file, constants.O_RDONLY);
   const { size } = await handle.stat();
@@ -137,7 +137,7 @@ async function readBytes(file: string): Promise<Buffer> {
   return content.subarray(0, bytesRead);
 }
 
-/** Overwrites a file with random bytes. Some disks write them elsewhere and keep the old bytes, but most overwrite in place. */
+/** Overwrites a file with random bytes. Most disks overwrite in place; some write elsewhere and keep the old bytes. */
 async function overwrite(file: string): Promise<void> {
   const { size } = await stat(file);
   await using handle = await open(file, 'r+');

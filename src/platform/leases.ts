@@ -8,26 +8,26 @@ export interface Lease {
 
 export interface LeaseLimits {
   readonly perAccount: number;
-  /** The limit instead of `perAccount` while another account is present. */
+  /** Replaces `perAccount` while another account is present. */
   readonly beside?: { readonly perAccount: number; readonly presence: Presence };
-  /** How much all accounts may hold together; the waiting account whose last turn is longest ago is next. */
+  /** The amount that all accounts may hold together. Waiting accounts take turns: the one whose last turn is longest ago is next. */
   readonly inAll?: number;
   /** Maximum number of waiting requests of one account; further requests are refused at once, to save memory. */
   readonly maxWaiting?: number;
   readonly maxWaitMs?: number;
-  /** Makes the error: `account` if the account's own limit is reached, otherwise `process`. */
+  /** Makes the refusal: `account` if the account's own limit is reached, otherwise `process`. */
   readonly refuse: (whose: 'account' | 'process') => Error;
 }
 
 interface Account {
   held: number;
-  /** Callbacks of the waiting requests, in the order of arrival; each gives its request a place. */
+  /** Callbacks of the waiting requests, in the order of their arrival; each callback lets its request go on. */
   readonly waiting: Set<() => void>;
 }
 
 const USUAL_WAIT_MS = 2_000;
 
-/** Limits work in progress, counted in places or in bytes, per account and for all accounts. Waiting accounts take turns. */
+/** Limits work in progress, per account and for all accounts together. The unit is a place or a byte. Waiting accounts take turns. */
 export class Leases {
   readonly #limits: LeaseLimits;
   readonly #inAll: number;
@@ -52,8 +52,8 @@ export class Leases {
   }
 
   /**
-   * Takes an amount, or waits until there is room for it. Only limits on single places may set `maxWaiting`: who waits gets 1.
-   * @param gone aborted when the client has gone: its request then waits no longer
+   * Takes an amount, or waits until there is room for it. `maxWaiting` may only be set if each amount is 1: a waiting request gets 1.
+   * @param gone aborted when the client has disconnected; its request then stops waiting
    * @throws the refusal: at once if too many requests wait, otherwise after `maxWaitMs` (2 s by default)
    */
   async take(account: string, amount = 1, gone?: AbortSignal): Promise<Lease> {
@@ -116,7 +116,7 @@ export class Leases {
     if (held === 0 && waiting.size === 0) this.#accounts.delete(account);
   }
 
-  /** Gives free places to waiting requests at once, so that no new request takes them first. */
+  /** Gives free places to waiting requests at once, before a new request can take them. */
   #next(): void {
     if (this.waiting === 0) return;
     const able = [...this.#accounts].filter(([name, own]) => own.waiting.size > 0 && this.#hasRoom(name, own, 1));

@@ -8,7 +8,7 @@ function textOf(fault: object, key: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Frames only: the first line of a stack repeats the message. */
+/** The frames of a stack, without its first line, which repeats the message. */
 function framesOf(error: Error): string | undefined {
   return error.stack
     ?.split('\n')
@@ -37,7 +37,7 @@ export function onAlarm(log: Log, listener: AlarmListener): void {
   alarmListeners.get(log)?.add(listener);
 }
 
-/** JSON lines; on a terminal time of day, level and message, then the fields in one line. Callers pass allow-listed fields only, so nothing needs redaction. */
+/** Writes JSON lines, or a readable line on a terminal. Callers pass allowed fields only, so nothing needs to be redacted. */
 export function createLog(
   level: string,
   destination: DestinationStream | undefined = process.stdout.isTTY
@@ -47,7 +47,7 @@ export function createLog(
   const listeners = new Set<AlarmListener>();
   const { [level]: shownFrom = Number.POSITIVE_INFINITY, error = 0 } = pino.levels.values;
   const options: LoggerOptions = {
-    // A level that is off calls no hook, and alarms are counted whatever is written.
+    // A level that is off does not call the hook that counts alarms. So `error` stays on, even if it is not written.
     level: shownFrom > error ? 'error' : level,
     base: null,
     timestamp: () => `,"time":${Date.now()}`,

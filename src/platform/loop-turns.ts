@@ -2,20 +2,20 @@ import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { monotonicMs } from './clock.ts';
 import { RecentMap } from './recent-map.ts';
 
-/** What a piece counts at least, ms: names whose pieces take no time alternate. */
+/** The least time in ms that a piece counts: names whose pieces take almost no time still alternate. */
 const LEAST_MS = 0.1;
 const REMEMBERED = 4_000;
 
 /**
- * Runs work that may block the event loop, one piece at a time. The next piece belongs to the name whose pieces have used the least time; a
- * new name starts where the last served name stands (start-time fair queueing). So neither many pieces nor long ones delay another name.
- * After each turn, the loop is free for as long as the turn took, for new connections too: Node accepts one per iteration. Turns of
- * several pieces (`together`) are one in each iteration instead: they are the work that the others wait for.
+ * Runs work that may block the event loop, one piece at a time. Each piece has a name, such as its account. The name that has used the
+ * least time is next (start-time fair queueing), so neither many nor long pieces of one name delay another name. After each turn the loop
+ * is free for as long as the turn took, also for new connections: Node accepts one per iteration. With `together`, one turn of several
+ * pieces runs in each iteration, without a longer pause: other work waits for these pieces.
  */
 export class LoopTurns {
   /** How long the event loop has worked for each name, such as an account or an address; in ms. */
   readonly #spent = new RecentMap<number>(REMEMBERED);
-  /** The time of the name that was served last. A new name starts with this value, not with 0: it must not go ahead of all others. */
+  /** The time of the name that was served last. A new name starts with it: if it started with 0, it would be served before all others. */
   #least = 0;
   /** Waiting pieces of work by name, in the order of their arrival. */
   readonly #waiting = new Map<string, (() => void)[]>();
@@ -24,8 +24,8 @@ export class LoopTurns {
   #isRunning = false;
 
   /**
-   * @param turnMs short pieces share a turn until it has taken as long; each has its own turn if left out
-   * @param together so many pieces share a turn, whatever they take
+   * @param turnMs pieces share a turn until it has taken this long; by default each piece has its own turn
+   * @param together number of pieces that share a turn, however long they take
    */
   constructor({ turnMs = 0, together = 1 } = {}) {
     this.#turnMs = turnMs;
@@ -99,7 +99,7 @@ export class Pauses {
   }
 }
 
-/** All rows of a list, held a page at a time. @param read returns up to `limit` rows after an ID, empty at first */
+/** Yields all rows of a list, and holds one page at a time. @param read returns up to `limit` rows after an ID; the first ID is empty */
 export async function* inPages<Row extends { readonly id: string }>(
   limit: number,
   read: (after: string, limit: number) => Promise<readonly Row[]>,

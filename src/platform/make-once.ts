@@ -10,7 +10,7 @@ export function makeOnce<T>(make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Makes one value for each list of arguments, and keeps it. @param make has few different arguments, all of them JSON */
+/** Makes one value for each list of arguments, and keeps it. @param make called with few different arguments, all of them JSON */
 export function makeOnceEach<Of extends readonly unknown[], T>(make: (...of: Of) => T): (...of: Of) => T {
   const made = new Map<string, T>();
   return (...of) => made.getOrInsertComputed(JSON.stringify(of), () => make(...of));

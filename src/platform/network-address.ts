@@ -1,11 +1,11 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
-/** `Host` of a browser that reaches its own machine. Any other name may be an attacker's name that resolves here (DNS rebinding). */
+/** The `Host` that a browser sends to its own machine. Any other name may be an attacker's, pointed at this machine (DNS rebinding). */
 const LOOPBACK_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 
 export const isLoopbackHost = (host: string | undefined): boolean => host !== undefined && LOOPBACK_HOST.test(host);
 
-/** Every range of the IANA special-purpose registries that is not globally reachable, and multicast. */
+/** Every range of the IANA special-purpose registries that is not globally reachable, and the multicast ranges. */
 const REFUSED_V4: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -30,9 +30,9 @@ const REFUSED_V4: readonly (readonly [string, number])[] = [
 ];
 const REFUSED_V6: readonly (readonly [string, number])[] = [
   ['::', 96],
-  // IPv4-translated addresses: a stateless translator leads them to IPv4 hosts.
+  // IPv4-translated addresses: a stateless translator turns them into IPv4 addresses.
   ['::ffff:0:0:0', 96],
-  // NAT64 leads to IPv4 hosts, past the check of their IPv4 addresses. No public host needs such an address.
+  // NAT64 turns these into IPv4 addresses, which this check would not see. No public host needs such an address.
   ['64:ff9b::', 96],
   ['64:ff9b:1::', 48],
   ['100::', 64],
@@ -54,7 +54,7 @@ for (const [network, bits] of REFUSED_V4) refused.addSubnet(network, bits, 'ipv4
 for (const [network, bits] of REFUSED_V6) refused.addSubnet(network, bits, 'ipv6');
 
 function groupsOf(address: string): number[] {
-  // The parser of URLs writes every spelling in one way: hexadecimal, with the longest run of zeros left out.
+  // The URL parser gives every spelling one form: hexadecimal, with the longest run of zeros left out.
   const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
   const read = (part: string): number[] =>
     part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));
@@ -64,7 +64,7 @@ function groupsOf(address: string): number[] {
 
 const ipv4Of = (high: number, low: number): string => [high >> 8, high & 255, low >> 8, low & 255].join('.');
 
-/** Whether an address is that of an ISATAP tunnel, in any network, whose last 32 bits are a refused IPv4 address. */
+/** Whether an address, in any network, is that of an ISATAP tunnel whose last 32 bits are a refused IPv4 address. */
 function isRefusedTunnel(address: string): boolean {
   const [, , , , flags = 0, marker = 0, high = 0, low = 0] = groupsOf(address);
   return (flags & ~0x200) === 0 && marker === 0x5efe && refused.check(ipv4Of(high, low), 'ipv4');
@@ -79,14 +79,14 @@ export function isLoopbackAddress(address: string): boolean {
   return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Whether outsiders must not make this service connect to an IP address (SSRF). BlockList unwraps IPv4-mapped addresses. */
+/** Whether this service must refuse to connect to an address that outsiders chose (SSRF). BlockList unwraps IPv4-mapped addresses. */
 export function isRefusedAddress(address: string): boolean {
   const bare = address.split('%')[0] ?? address;
   if (!isIPv6(bare)) return refused.check(bare, 'ipv4');
   return refused.check(bare, 'ipv6') || isRefusedTunnel(bare);
 }
 
-/** The key by which an address is counted, if it is one. The 2^64 addresses of an IPv6 network count together. */
+/** The key under which an address is counted; undefined if the text is no address. The 2^64 addresses of an IPv6 /64 share one key. */
 export function countedAddress(text: string): string | undefined {
   const address = text.split('%')[0] ?? '';
   if (isIPv4(address)) return address;

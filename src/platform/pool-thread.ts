@@ -1,6 +1,6 @@
 import { parentPort, type Transferable } from 'node:worker_threads';
 
-/** An order as its thread gets it. */
+/** A job as the pool posts it to a thread. */
 export interface Posted {
   readonly module: string;
   readonly input: unknown;
@@ -8,7 +8,7 @@ export interface Posted {
 
 export type Reply = { readonly value: unknown } | { readonly fault: string };
 
-/** Runs each order that arrives. A result of bytes, or the `bytes` of a result, is transferred; any other value is copied. */
+/** Runs each job that arrives. A result of bytes, or the `bytes` of a result, is transferred; any other value is copied. */
 parentPort?.on('message', async ({ module, input }: Posted) => {
   try {
     const { work } = (await import(module)) as { readonly work: (input: unknown) => unknown };

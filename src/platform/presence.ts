@@ -3,7 +3,7 @@ import { monotonicMs } from './clock.ts';
 /** How long an account counts as present after its latest request. */
 const PRESENT_MS = 10_000;
 
-/** Which accounts have sent requests lately: limits are lower for accounts that are present at the same time. */
+/** Which accounts have sent a request lately. Some limits are lower while several accounts are present. */
 export class Presence {
   /** When each account sent its latest request, by `monotonicMs`, the earliest first. */
   readonly #seen = new Map<string, number>();

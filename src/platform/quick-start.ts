@@ -1,7 +1,7 @@
 import { enableCompileCache, registerHooks } from 'node:module';
 import path from 'node:path';
 
-/** Every program imports this file first: later imports load in half the time, a second less for each start. */
+/** Every program imports this file first. It halves the time that later imports take: each start is a second shorter. */
 
 // Caches stripped and compiled code for each checkout. The folder belongs to the installation: other users can write to the
 // default below the temporary folder, and could put code into it. If the folder cannot be written (an image with a read-only
@@ -13,8 +13,8 @@ const SOURCES = new URL('../', import.meta.url);
 const LARGE = /\/node_modules\/(?:drizzle-orm|stripe\/esm|zod)\//;
 
 /**
- * Resolves our own imports, and imports within large libraries, without reading a package.json. Node would read the package.json
- * for each file, to learn that the file is a module: Drizzle's package.json has 180 kB and would be parsed 300 times.
+ * Resolves our own imports, and imports within large libraries, without reading a package.json. Node would read it for each file, to
+ * learn that the file is a module: Drizzle's package.json has 180 kB and would be parsed 300 times.
  */
 registerHooks({
   resolve(specifier, context, nextResolve) {

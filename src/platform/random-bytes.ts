@@ -5,10 +5,10 @@ const STOCK_BYTES = 4_096;
 const stock = Buffer.alloc(STOCK_BYTES);
 let used = STOCK_BYTES;
 
-/** Memory for a key, which can be wiped. A small `Buffer.alloc` lies in the heap: garbage collection moves it and leaves a copy. */
+/** Memory for a key, which can be wiped. A small `Buffer.alloc` lies in the heap, where garbage collection moves it and leaves a copy. */
 export const makeClearable = (bytes: number): Buffer<ArrayBuffer> => Buffer.from(new ArrayBuffer(bytes));
 
-/** Random bytes of the system, fetched 4 KiB at a time: a small fetch costs as much. Returned bytes are wiped here. */
+/** Random bytes of the system. 4 KiB are fetched at a time, because a small fetch takes as long. The bytes kept here are wiped. */
 export function takeRandomBytes(count: number): Buffer<ArrayBuffer> {
   if (count > STOCK_BYTES) return randomFillSync(Buffer.alloc(count));
   if (used + count > STOCK_BYTES) {

@@ -16,8 +16,8 @@ export class RecentMap<Value> {
   #older = new Map<string, Entry<Value>>();
 
   /**
-   * @param max weight of all entries at most, but for two of them; the newest half of it is always kept
-   * @param weigh the weight of a value when it is set, 1 by default; set a value that has grown again
+   * @param max largest total weight, not counting at most two entries; the newest entries, up to half of it, are always kept
+   * @param weigh the weight of a value at `set`, 1 by default; call `set` again for a value that has grown
    */
   constructor(max: number, weigh: (value: Value) => number = () => 1) {
     this.#half = Math.max(1, Math.floor(max / 2));
@@ -35,7 +35,7 @@ export class RecentMap<Value> {
   set(key: string, value: Value): void {
     this.#older.delete(key);
     this.#youngerWeight -= this.#younger.get(key)?.weight ?? 0;
-    // Without this entry: one that is set again and again, and weighs half of all, would push out the others.
+    // The weight without this entry: otherwise a heavy entry that is set again and again would evict all others.
     if (this.#youngerWeight >= this.#half) {
       this.#younger.delete(key);
       this.#older = this.#younger;

@@ -61,14 +61,14 @@ const PURPOSES = [
 /** What a derived key is used for; each purpose has its own key, so that one use never reveals another. */
 type SecretPurpose = (typeof PURPOSES)[number];
 
-/** Where an encrypted value is stored. Its encryption covers the place: a value copied to another row cannot be decrypted there. */
+/** Where an encrypted value is stored. Encryption authenticates the place: a value copied to another row cannot be decrypted there. */
 export interface SealedPlace {
   readonly table: string;
   readonly column: string;
   readonly row: string;
 }
 
-/** The places of the values of a column. */
+/** The place in a column, as a function of the row. */
 export const placesIn =
   (table: string, column: string) =>
   (row: string): SealedPlace => ({ table, column, row });
@@ -122,7 +122,7 @@ function encrypt(ring: Keyring, plain: string | Uint8Array, place: SealedPlace):
   return [nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()];
 }
 
-/** Takes a sealed value apart: a text is `<key ID>.<base64url>`, bytes begin with the key ID. */
+/** Splits an encrypted ("sealed") value into key ID and bytes. A text is `<key ID>.<base64url>`; bytes begin with the key ID. */
 function split(sealed: string | Buffer): [id: string, bytes: Buffer] {
   if (typeof sealed !== 'string') return [sealed.toString('hex', 0, KEY_ID_BYTES), sealed.subarray(KEY_ID_BYTES)];
   const dot = sealed.indexOf('.');
@@ -149,18 +149,18 @@ export function createSecrets(
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), decipher.final()]);
   };
   return {
-    /** The ID of the current key, 8 hex digits; every value encrypted under the key begins with it. */
+    /** The ID of the current key: 8 hex digits, with which every value that this key encrypts begins. */
     id: current.id,
     /** How many secret keys are listed; above 1 while a rotation is under way. */
     count: rings.length,
     /** HMAC-SHA256 under the key of a purpose. */
     mac: (purpose: SecretPurpose, message: string | Uint8Array): Buffer => macOf(current, purpose, message),
-    /** HMACs under each listed secret key, the current key first, to find what was stored before a rotation. */
+    /** HMACs under each listed secret key, the current key first. They find values that were stored before a rotation. */
     macs: (purpose: SecretPurpose, message: string | Uint8Array): Buffer[] =>
       rings.map((ring) => macOf(ring, purpose, message)),
-    /** 32 bytes derived for a purpose, for a library that wants a key of its own. */
+    /** A key of 32 bytes derived for a purpose, for a library that needs a key of its own. */
     derive: (purpose: SecretPurpose): Buffer => keyFor(current, purpose),
-    /** AES-256-GCM; the text carries the ID of the key it was sealed with. */
+    /** Encrypts with AES-256-GCM. The text begins with the ID of the key. */
     seal: (plain: string | Uint8Array, place: SealedPlace): string =>
       `${current.id}.${Buffer.concat(encrypt(current, plain, place)).toString('base64url')}`,
     /** Encrypts like `seal`, but returns bytes: the ID of the key, then nonce, ciphertext and tag. */

@@ -5,12 +5,12 @@ const REST = 2;
 const MOST_REST_MS = 1_000;
 
 /**
- * How long an account rests after work, ms: twice as long as the work took, at most `mostMs`. Otherwise an account whose clients ask
- * again at once, or leave before they are answered, would keep the machine busy all the time.
+ * How long an account rests after work, in ms: twice as long as the work took, at most `mostMs`. Without the rest, an account could keep
+ * the machine busy all the time: its clients could ask again at once, or disconnect before the answer and ask again.
  */
 export const restAfter = (tookMs: number, mostMs = MOST_REST_MS): number => Math.min(REST * tookMs, mostMs);
 
-/** Runs the work of a lane one after the other. Callers that ask for the same work before it begins share it. */
+/** Runs the work of a lane, for example of an account, one piece after the other. Callers that ask for work before it begins share it. */
 export class SharedTurns<Result = unknown> {
   readonly #rests: (result: Result) => boolean;
   readonly #last = new Map<string, Promise<unknown>>();
@@ -18,14 +18,14 @@ export class SharedTurns<Result = unknown> {
   readonly #waiting = new Map<string, Promise<unknown>>();
 
   /**
-   * @param rests whether a lane rests (`restAfter`) after work with a result. The work's time does not decide: in a slow process, small
-   *   work takes long, too, and the accounts that do it would rest for what others did
+   * @param rests whether a lane rests (`restAfter`) after a result. The duration does not decide: in a busy process even small work takes
+   *   long, and its account would rest because of other accounts' work
    */
   constructor({ rests = () => false }: { readonly rests?: (result: Result) => boolean } = {}) {
     this.#rests = rests;
   }
 
-  /** Runs work after all earlier work of the lane has ended, even with an error. */
+  /** Runs work after the lane's earlier work has ended, even if that failed. */
   take<Given extends Result>(lane: string, work: () => Promise<Given>): Promise<Given> {
     let began = 0;
     const begin = (): Promise<Given> => {

@@ -2,13 +2,13 @@ import { setImmediate } from 'node:timers/promises';
 import { LoopTurns, Pauses } from './loop-turns.ts';
 import { asker } from './turns.ts';
 
-/** Characters or bytes of a chunk, after which other requests run; the last piece of text may exceed it. */
+/** Characters or bytes of a chunk. Other requests run after each chunk. The last piece of text may exceed it. */
 export const CHUNK_LENGTH = 64 * 1024;
 
-/** Turns of all long answers, by account. While hundreds are sent, an iteration of the event loop makes one chunk. */
+/** The turns of all long answers, by account. However many are being sent, one chunk is made per iteration of the event loop. */
 const turns = new LoopTurns();
 
-/** A function that waits until the next chunk may be made, for the account of the request that calls. */
+/** Returns a function that waits until the next chunk may be made, for the account of the current request. */
 function chunkTurns(): () => Promise<void> {
   const account = asker.getStore()?.account ?? '';
   return async () => {
@@ -17,7 +17,7 @@ function chunkTurns(): () => Promise<void> {
   };
 }
 
-/** Bytes in chunks, and other requests run in between. */
+/** Yields bytes in chunks; other requests run in between. */
 export async function* streamBytes(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   const nextTurn = chunkTurns();
   for (let at = 0; at < bytes.length; at += CHUNK_LENGTH) {
@@ -27,8 +27,8 @@ export async function* streamBytes(bytes: Uint8Array): AsyncGenerator<Uint8Array
 }
 
 /**
- * Joins pieces of text into chunks of UTF-8, and lets other requests run in between: after each chunk, and after a piece
- * when 10 ms have passed since the last pause.
+ * Joins pieces of text into chunks of UTF-8. Other requests run after each chunk, and after a piece if 10 ms have passed since the
+ * last pause.
  */
 export async function* streamText(pieces: Iterable<string> | AsyncIterable<string>): AsyncGenerator<Uint8Array> {
   let waiting: string[] = [];
@@ -50,12 +50,12 @@ export async function* streamText(pieces: Iterable<string> | AsyncIterable<strin
   if (characters > 0) yield Buffer.from(waiting.join(''));
 }
 
-/** Levels of nesting that `jsonPieces` splits: for example the body, an object in the body, and a list in that object. */
+/** Levels of nesting that `jsonPieces` splits: for example a body, an object in it, and a list in that object. */
 const LEVELS = 3;
 
 /**
- * The text that `JSON.stringify` gives for a plain value, in pieces, so that a list of a thousand rows can be sent row by row.
- * Values that are nested `levels` deep are not split.
+ * Yields the text of `JSON.stringify` for a plain value in pieces, so that a list of a thousand rows is sent row by row.
+ * Values nested deeper than `levels` are not split.
  */
 export function* jsonPieces(value: unknown, levels = LEVELS): Generator<string> {
   if (levels === 0 || typeof value !== 'object' || value === null || 'toJSON' in value) {

@@ -1,10 +1,10 @@
-/** Maximum UTF-16 units of raw text for each allowed code point: NFC may compose four code points, of up to two units, into one. */
+/** Maximum UTF-16 units of raw text for each code point of the limit: NFC may compose four code points of two units each into one. */
 const RAW_FOR_EACH = 8;
 /** Combining marks on one letter. No script needs so many, and normalising a run of marks takes quadratic time. */
 const MAX_MARKS = 30;
 const TOO_MANY_MARKS = new RegExp(`\\p{M}{${MAX_MARKS + 1}}`, 'u');
 
-/** Why a text must not be normalised, or undefined. Always call it before `normaliseText`, which an attacker's text can slow down. */
+/** Why a text must not be normalised; undefined if it may be. Call it before `normaliseText`, which some texts would slow down (attack). */
 export function rawTextFault(text: string, maxLength: number): string | undefined {
   if (text.trim().length > RAW_FOR_EACH * maxLength) return `must have at most ${maxLength} characters`;
   if (TOO_MANY_MARKS.test(text)) return `must not have more than ${MAX_MARKS} combining marks in a row`;
@@ -51,10 +51,10 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }
 
-/** Minimum length of a search to match inside of words. A shorter search would match too many words: it matches only their beginning. */
+/** A search of this length matches inside of words. A shorter one would match too much: it matches only the beginning of words. */
 const SHORTEST_INSIDE = 3;
 
-/** The form in which texts are searched; the database has the same as `fold_text`. */
+/** The form in which texts are searched; `fold_text` in the database gives the same form. */
 export const foldText = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ').replaceAll('ß', 'ss');
 
 /** Whether a search is so short that it matches only the beginning of words (completions 3). */
@@ -62,15 +62,15 @@ export function isShortSearch(search: string): boolean {
   return codePointLength(search) < SHORTEST_INSIDE;
 }
 
-/** The `search` of a list for rows in memory: the same rule as `holdsText` in SQL. */
+/** Whether a text matches the `search` of a list. For rows in memory; `holdsText` is the same rule in SQL. */
 export function textHolds(text: string, search: string): boolean {
   if (!isShortSearch(search)) return foldText(text).includes(foldText(search));
-  // Escapes by code point: with the flag `u`, a backslash is allowed before few characters only.
+  // Escapes each sign as a code point: with the flag `u`, a backslash is allowed before few characters only.
   const literal = foldText(search).replace(/[^\p{L}\p{N}\s]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
   return new RegExp(`(^|[^\\p{L}\\p{N}])${literal}`, 'u').test(foldText(text));
 }
 
-/** A code exactly as issued: `readTyped` only removes the dashes. */
+/** A code in the form in which the service issues it; then `readTyped` only removes dashes. */
 const AS_GIVEN = /^[0-9A-HJKMNP-TV-Z-]*$/;
 
 /** Reads base32 as people type it, by Crockford's rules: any case, no dashes or spaces, O is 0, I and L are 1. */
@@ -103,6 +103,6 @@ export function addressFault(text: string): string | undefined {
   return hasCredentials ? 'must not hold credentials' : undefined;
 }
 
-/** Normalises a URL and lowers the case of its scheme, which providers and browsers' policies compare in lower case. Call as `normaliseText`. */
+/** Normalises a URL like `normaliseText`, and lowers its scheme, which providers and browsers' policies compare in lower case. */
 export const normaliseUrl = (text: string): string =>
   normaliseText(text).replace(/^https?(?=:)/i, (scheme) => scheme.toLowerCase());

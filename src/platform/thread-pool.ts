@@ -4,7 +4,7 @@ import type { Leases } from './leases.ts';
 import type { Posted, Reply } from './pool-thread.ts';
 import { Turns } from './turns.ts';
 
-/** Threads beyond the limit, used after all others were busy for `SPARE_AFTER_MS`: long orders must not block other accounts. */
+/** Threads beyond the limit, used after all threads were busy for `SPARE_AFTER_MS`, so that long jobs do not block other accounts. */
 const SPARES = 2;
 const SPARE_AFTER_MS = 300;
 
@@ -22,20 +22,20 @@ export function startThread(program: URL, data: unknown, maxHeapMb: number): Wor
 interface PoolLimits {
   readonly threads: number;
   readonly maxHeapMb: number;
-  /** How long a thread without an order lives; what its modules have cached is lost with it. */
+  /** How long an idle thread lives. The caches of its modules end with it. */
   readonly idleMs: number;
 }
 
 interface Order {
-  /** A module that exports `work`, a function of the input; its value is the order's result. */
+  /** A module that exports `work`, a function of the input; its value is the job's result. */
   readonly module: URL;
   readonly input: unknown;
   /** Parts of the input that are transferred to the thread instead of copied. */
   readonly moved?: readonly Transferable[];
   readonly account: string;
-  /** Names data that threads cache: the order goes to a free thread that has had an order of this name, if there is one. */
+  /** The name of data that threads cache. The job goes to a free thread that has had a job of this name, if there is one. */
   readonly about?: string;
-  /** An order that takes longer fails, and its thread is ended. */
+  /** A job that takes longer fails, and its thread is ended. */
   readonly maxMs: number;
   /** Aborted when the result is no longer wanted. */
   readonly gone?: AbortSignal;
@@ -51,34 +51,34 @@ interface Thread {
   readonly remembers: Set<string>;
   order: Waiting | undefined;
   begunAt: number;
-  /** Ends the thread and rejects its order. */
+  /** Ends the thread, and rejects its job. */
   end(fault: Error): void;
   timer: NodeJS.Timeout | undefined;
 }
 
 /**
- * Threads for work that would block the event loop. Each runs one order at a time, so that a crash fails no other order. The
- * accounts take turns, and one account never occupies all threads. If long orders occupy all threads, an account without a running
- * order gets a spare thread.
+ * Threads for work that would block the event loop. Each runs one job (`Order`) at a time, so that a crash fails no other job. Accounts
+ * take turns, and one account never occupies all threads. If long jobs occupy all threads, an account without a running job gets a spare
+ * thread.
  */
 export class ThreadPool {
   readonly #limits: PoolLimits;
   readonly #data: unknown;
   readonly #leases: Leases | undefined;
   readonly #threads = new Set<Thread>();
-  /** Orders that have not begun, by account. */
+  /** Jobs that have not begun, by account. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #turns = new Turns();
   #spareTimer: NodeJS.Timeout | undefined;
 
-  /** @param data the threads' `workerData` @param leases limits waiting and running orders; none when left out */
+  /** @param data the threads' `workerData` @param leases limits the waiting and running jobs; no limit when left out */
   constructor(limits: PoolLimits, data: unknown, leases?: Leases) {
     this.#limits = limits;
     this.#data = data;
     this.#leases = leases;
   }
 
-  /** @throws Error if the work failed, took too long or too much memory; the refusal of the leases */
+  /** Runs a job in a thread. @throws Error if it failed, took too long or too much memory; the refusal of `leases` */
   async run(order: Order): Promise<unknown> {
     const place = await this.#leases?.take(order.account);
     try {
@@ -130,7 +130,7 @@ export class ThreadPool {
     this.#next();
   }
 
-  /** Whether an order may begin on a spare thread now. If it may only begin later, a timer calls `#next` at that time. */
+  /** Whether a job may begin on a spare thread now. If it may only begin later, a timer calls `#next` at that time. */
   #maySpare(busy: readonly Thread[]): boolean {
     if (this.#waiting.size === 0 || busy.length >= this.#limits.threads + SPARES) return false;
     const wait = Math.max(...busy.map(({ begunAt }) => begunAt)) + SPARE_AFTER_MS - monotonicMs();

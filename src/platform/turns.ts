@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { RecentMap } from './recent-map.ts';
 
-/** The request for which code runs; undefined for the process itself. */
+/** The request on whose behalf code runs; undefined for work of the process itself. */
 interface Asker {
   /** The ID of the caller's account; empty without a key. */
   readonly account: string;
@@ -15,16 +15,16 @@ interface Asker {
 
 export const asker = new AsyncLocalStorage<Asker>();
 
-/** Waits for another server, or for the end of another request. Meanwhile the account's other requests are worked at. */
+/** Waits for another server, or for the end of another request. Meanwhile other requests of the account may run. */
 export const elsewhere = <Value>(wait: Promise<Value>): Promise<Value> => asker.getStore()?.life?.rest(wait) ?? wait;
 
-/** As `elsewhere`, for a statement that many requests share: they still count as load. */
+/** As `elsewhere`, for a statement that serves many requests at once: its requests still count as load. */
 export const together = <Value>(statement: Promise<Value>): Promise<Value> =>
   asker.getStore()?.life?.join(statement) ?? statement;
 
 /**
- * As `elsewhere`, for work that many requests wait for. When it ends, they go on a few at a time, so that they do not hold the event
- * loop together.
+ * As `elsewhere`, for work that many requests wait for. When it ends, these requests go on a few at a time: all at once would block the
+ * event loop.
  */
 export const shared = <Value>(wait: Promise<Value>): Promise<Value> =>
   asker.getStore()?.life?.restAndBegin(wait) ?? wait;
@@ -32,7 +32,7 @@ export const shared = <Value>(wait: Promise<Value>): Promise<Value> =>
 /** Accounts whose last turn is remembered; a forgotten account counts as one that never had a turn. */
 const REMEMBERED = 4_000;
 
-/** The account whose last turn is longest ago is next, however many requests other accounts send. */
+/** Accounts take turns: the account whose last turn is longest ago is next, however many requests other accounts send. */
 export class Turns {
   readonly #last = new RecentMap<number>(REMEMBERED);
   #turn = 0;

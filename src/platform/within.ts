@@ -5,7 +5,7 @@ export async function within(work: Promise<unknown> | undefined, ms: number): Pr
   await orLate(Promise.allSettled([work]), ms, () => new Error('late')).catch(() => undefined);
 }
 
-/** Returns the result of work, or throws `late()` if it takes longer than `ms`; the work itself goes on. */
+/** Returns the result of `work`, or throws `late()` after `ms`; the work itself goes on. */
 export async function orLate<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(late()), ms);
@@ -22,7 +22,7 @@ export function every(ms: number, signal: AbortSignal, work: () => void): void {
   signal.addEventListener('abort', () => clearInterval(timer));
 }
 
-/** Starts asynchronous work every `ms` until the signal aborts, but never twice at a time. @param failed log message of a failed run */
+/** Starts asynchronous work every `ms` until the signal aborts, unless the last run goes on. @param failed log message of a failed run */
 export function repeat(ms: number, signal: AbortSignal, log: Log, failed: string, work: () => Promise<unknown>): void {
   let running = false;
   every(ms, signal, async () => {

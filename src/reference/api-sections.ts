@@ -4,7 +4,7 @@ interface ApiSection {
   readonly paths: RegExp;
 }
 
-/** In the order of the reference; a route belongs to the first section that matches its path. */
+/** The sections in the order of the reference. A route belongs to the first section that matches its path. */
 export const API_SECTIONS: readonly ApiSection[] = [
   {
     name: 'Ballots',

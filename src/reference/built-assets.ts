@@ -31,7 +31,7 @@ export interface Asset extends ListedAsset {
 
 type Assets = Readonly<Record<ListedAsset['use'], Asset>>;
 
-/** The assets were not built, or not from this checkout. */
+/** The assets were not built, or were built from another checkout. */
 export class AssetsMissing extends Error {
   constructor(what: string) {
     super(`${what}: run npm run build:assets, with the development dependencies installed`);
@@ -56,7 +56,7 @@ async function readList(): Promise<AssetList> {
   }
 }
 
-/** The verifier and the SDK as they are served. @throws AssetsMissing */
+/** Reads the verifier and the SDK in the form in which they are served. @throws AssetsMissing */
 export const readAssets = makeOnce(async (): Promise<Assets> => {
   const { version, assets } = await readList();
   const ours = readVersion();

@@ -2,7 +2,7 @@ import type { ReferenceDocument } from './document-shape.ts';
 import { answersOf, bodyOf, type PlacedOperation, parametersOf, pretty } from './operation-parts.ts';
 import { sdkMethodOf } from './sdk-methods.ts';
 
-/** How a language writes values. */
+/** How a programming language writes values. */
 interface LiteralStyle {
   readonly text: (text: string) => string;
   readonly name: (name: string) => string;
@@ -35,7 +35,7 @@ const PYTHON: LiteralStyle = {
 };
 
 const PHP: LiteralStyle = {
-  // Within single quotes PHP keeps a line break as it is, but reads `\n` as two characters.
+  // In single quotes, PHP keeps a line break as it is, but reads `\n` as two characters.
   text: (text) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`,
   name: (name) => `'${name}'`,
   is: ' => ',
@@ -46,10 +46,10 @@ const PHP: LiteralStyle = {
 
 const LIST = ['[', ']'] as const;
 
-/** Columns: a literal that fits into them is written on one line. */
+/** A literal that fits into so many columns is written on one line. */
 const WIDTH = 72;
 
-/** Writes a JSON value in another language. @param indent spaces before its line @param taken columns of the line before the value */
+/** Writes a JSON value in another language. @param indent spaces before its line @param taken columns of its line before the value */
 function writeLiteral(value: unknown, style: LiteralStyle, indent = 0, taken = indent): string {
   const [yes, no, nothing] = style.words;
   if (typeof value === 'string') return style.text(value);
@@ -69,7 +69,7 @@ function writeLiteral(value: unknown, style: LiteralStyle, indent = 0, taken = i
   return `${open.trim()}\n${lines.join('')}${' '.repeat(indent)}${close.trim()}`;
 }
 
-/** An empty list or object. PHP has one kind of array for both, so an empty object needs a cast. */
+/** An empty list or object. PHP uses one kind of array for both, so its empty object needs a cast. */
 function emptyOf(value: object, style: LiteralStyle): string {
   if (Array.isArray(value)) return '[]';
   return style === PHP ? '(object) []' : '{}';
@@ -93,7 +93,7 @@ function keyNameOf({ operation: { security, 'x-required-scope': scopes = [] } }:
   return scope === 'write' ? 'WRITE_KEY' : 'READ_KEY';
 }
 
-/** The name of a saved file: `…/results/pdf` gives `results.pdf`, any other path its last word. */
+/** The name for a saved file: `…/results/pdf` gives `results.pdf`; any other path gives its last word. */
 function fileNameOf(path: string): string {
   const words = path.split('/').filter((word) => word !== '' && !word.startsWith('{'));
   const [ending = 'download', name = ending] = words.toReversed();
@@ -131,7 +131,7 @@ function callOf(placed: PlacedOperation, body: unknown, document: ReferenceDocum
     body,
     query: Object.fromEntries(examplesIn('query')),
     keyName: keyNameOf(placed),
-    /** The variable that holds the event; undefined if the path names no event. */
+    /** The variable that contains the event's code; undefined if the path names no event. */
     eventName: 'idOrCode' in values ? (isOfPoll(path, body) ? 'POLL' : 'EVENT') : undefined,
     answer: answerOf(placed, document),
     sdk: sdkMethodOf(path, placed.operation.operationId, document.paths),
@@ -203,7 +203,7 @@ function writeTypeScript(call: SampleCall): string {
   ].join('\n');
 }
 
-/** Downloads a file by `voting.fetch`: an SDK method would read its bytes as text. @param words literals of the path's parameters */
+/** Downloads a file with `voting.fetch`: an SDK method would read its bytes as text. @param words literals of the path's parameters */
 function fetchFile({ method, path, values, query }: SampleCall, words: readonly string[]): string {
   const at = Object.keys(values).map((name, index) => `${name}: ${words[index]}`);
   const asked = Object.keys(query).length === 0 ? '' : `  query: ${writeLiteral(query, TYPESCRIPT, 2)},\n`;
@@ -227,7 +227,7 @@ function callMethod(
   ];
 }
 
-/** Puts several headers on a line each, because samples are narrow. */
+/** Writes several headers on separate lines, because samples are narrow. */
 const enclose = (open: string, parts: readonly string[], close: string): string =>
   parts.length < 2
     ? `${open}${parts.join('')}${close}`
@@ -297,7 +297,7 @@ export function samplesOf(placed: PlacedOperation, document: ReferenceDocument) 
     };
   };
   if (bodies.length === 0) return [{ summary: undefined, texts: write(content?.example) }];
-  // `summary`: of the body that the sample sends, as the operation takes several.
+  // `summary` says which of the operation's bodies the sample sends.
   return bodies.map(({ summary, value }) => ({ summary, texts: write(value) }));
 }
 

@@ -13,17 +13,17 @@ const REHEARSAL = {
   description: 'The event is being rehearsed: nothing of this counts or lasts. Left out otherwise.',
 };
 
-/** Adds the property `rehearsal` to every object schema that a schema refers to or offers as a choice (completions 10.5). */
+/** Adds the property `rehearsal` to an object schema, and to all schemas that it refers to or offers as choices (completions 10.5). */
 function allow(schema: unknown, components: Readonly<Record<string, JsonSchema>>): void {
   if (!isObject(schema)) return;
   const { $ref, anyOf, oneOf, properties } = schema;
   if (typeof $ref === 'string') allow(components[$ref.slice($ref.lastIndexOf('/') + 1)], components);
   for (const choice of [anyOf, oneOf].flat()) allow(choice, components);
-  // An event keeps its own description of the property.
+  // An event describes the property itself: keep its description.
   if (isObject(properties)) schema['properties'] = { rehearsal: REHEARSAL, ...properties };
 }
 
-/** Lets `data` contain `rehearsal: true`. @param bodies schemas of whole answers and messages; that of `data` is changed in place */
+/** Lets `data` contain `rehearsal: true`. @param bodies schemas of whole answers and messages, whose `data` is changed in place */
 function allowRehearsal(bodies: readonly unknown[], components: Readonly<Record<string, JsonSchema>>): void {
   for (const body of bodies)
     if (isObject(body) && isObject(body['properties'])) allow(body['properties']['data'], components);
@@ -121,7 +121,7 @@ const messageHeader = (name: string, description: string) => ({
   schema: { type: 'string' },
 });
 
-/** Describes a message as its receiver sees it (Standard Webhooks 1.0). */
+/** Describes a webhook message in the form that its receiver gets (Standard Webhooks 1.0). */
 function describeMessage({ type, description, data }: WebhookMessage, book: SchemaBook): JsonSchema {
   const envelope = z.object({
     id: z
@@ -182,7 +182,7 @@ const messageBodies = (webhooks: JsonSchema): unknown[] =>
     schemaOf((message as { readonly post?: { readonly requestBody?: unknown } }).post?.requestBody),
   );
 
-/** The whole API as OpenAPI 3.1, made from the declarations of the operations. It pauses for other requests. */
+/** The whole API as OpenAPI 3.1, made from the declarations of the operations. Pauses so that other requests can run. */
 export async function describeApi(api: ApiDescription): Promise<JsonSchema> {
   const book = new SchemaBook();
   book.describeOutput(errorSchema);

@@ -113,7 +113,7 @@ function describeRefusal(
 ): JsonSchema {
   const json = refusalBody(route, status, codes, cases);
   if (cases.some((name) => name !== 'overloaded' && name !== 'too_many_at_once')) return json;
-  // Many operations have only these common refusals: they share one named response.
+  // Many operations have only these common refusals, so they share one named response.
   const words = [...codes, ...cases].map((code) =>
     capitalise(code.replaceAll(/_([a-z])/g, (_match, letter) => letter.toUpperCase())),
   );
@@ -121,13 +121,13 @@ function describeRefusal(
   return book.nameResponse(`${words.join('Or')}${kind}`, json);
 }
 
-/** The schema of an error body. `reason` lists the reasons of the operation; a new version may add reasons. */
+/** The schema of an error body. `reason` lists the reasons of the operation; later versions may add reasons. */
 function refusalSchema(reasons: readonly string[]): JsonSchema {
   const envelope = { $ref: '#/components/schemas/ErrorEnvelope' };
   if (reasons.length === 0) return envelope;
   const within = (name: string, schema: JsonSchema): JsonSchema => ({
     ...{ type: 'object', properties: { [name]: schema } },
-    // Linters would treat this schema, which lists one property, as closed; the envelope declares the other properties.
+    // This schema lists one property. Linters would take it for a closed schema, but the envelope declares other properties.
     unevaluatedProperties: true,
   });
   const reason = { type: 'string', enum: [...new Set(reasons)] };
@@ -161,7 +161,7 @@ function refusalBody(
         },
       },
     },
-    // For programs: every code and reason that this answer may have.
+    // Every code and reason that this answer may have, for programs.
     'x-codes': codes,
     ...(cases.length === 0 ? {} : { 'x-reasons': cases.map(reasonOf) }),
   };
@@ -297,7 +297,7 @@ function describeBody(route: Operation, book: SchemaBook): JsonSchema | undefine
   return { required: true, content: { 'application/json': { schema: { oneOf }, examples } } };
 }
 
-/** An operation that only redirects has no 2XX answer: generators and linters then demand a default. */
+/** An operation that only redirects has no 2XX answer, so generators and linters demand a default. */
 function elsewhere(route: Operation): JsonSchema {
   if (Object.keys(route.answers).some((status) => status.startsWith('2'))) return {};
   return { default: { description: 'Nothing else but the refusals above.' } };
@@ -324,7 +324,7 @@ export function describeOperation(route: Operation, book: SchemaBook): JsonSchem
     summary: route.summary,
     description: [...(route.description === undefined ? [] : [route.description]), keySentence(route)].join('\n\n'),
     tags: [sectionOf(route.path)?.name ?? 'Service'],
-    // `x-required-scope` names the scope: linters and generators accept scopes in `security` for OAuth only.
+    // `x-required-scope` names the scope, because linters and generators accept scopes in `security` only for OAuth.
     security: isKeyed(route) ? [{ bearer: [] }, ...(route.keyless === true ? [{}] : [])] : [],
     ...(scopes.length > 0 ? { 'x-required-scope': scopes.length === 1 ? scopes[0] : scopes } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),

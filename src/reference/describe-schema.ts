@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** A JSON Schema (2020-12) as a plain value. */
 export type JsonSchema = { [key: string]: unknown };
 
-/** Replaces the schema of a field by its metadata `shownAs`, for checks that JSON Schema cannot express. */
+/** Replaces the schema of a field by the field's metadata `shownAs`, which describes checks that JSON Schema cannot express. */
 function replaceShown(json: JsonSchema): void {
   const { shownAs } = json;
   if (shownAs === undefined) return;
@@ -30,7 +30,7 @@ function mergeNull(json: JsonSchema): JsonSchema {
   };
 }
 
-/** Removes keywords that zod adds and readers do not need. */
+/** Removes keywords that zod adds and no reader needs. */
 function tidy(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(tidy);
   if (!isObject(value)) return value;
@@ -38,14 +38,14 @@ function tidy(value: unknown): unknown {
     if (key === 'readOnly' || key === '$schema') return [];
     if ((key === 'maximum' || key === 'minimum') && Math.abs(Number(item)) === Number.MAX_SAFE_INTEGER) return [];
     if (key === '$ref' && typeof item === 'string') return [[key, item.replace('#/$defs/', '#/components/schemas/')]];
-    // Examples are values, not schemas.
+    // These keywords contain values, not schemas.
     if (key === 'examples' || key === 'default' || key === 'enum' || key === 'const') return [[key, item]];
     return [[key, tidy(item)]];
   });
   return mergeNull(Object.fromEntries(entries));
 }
 
-/** Leaves objects of answers open, which may grow new fields (contract, "Versioning"); unknown fields of bodies are refused. */
+/** Lets objects of answers have further properties, because later versions may add fields (contract, "Versioning"). */
 function openObjects(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(openObjects);
   if (!isObject(value)) return value;
@@ -88,7 +88,7 @@ export class SchemaBook {
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  /** By name, in alphabetical order. */
+  /** The named schemas, in alphabetical order. */
   components(): Record<string, JsonSchema> {
     return inOrder(this.#components);
   }
@@ -99,13 +99,13 @@ export class SchemaBook {
     return { $ref: `#/components/responses/${name}` };
   }
 
-  /** By name, in alphabetical order. */
+  /** The named responses, in alphabetical order. */
   responses(): Record<string, JsonSchema> {
     return inOrder(this.#responses);
   }
 
   #describe(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
-    // Wraps the schema in an object, so that zod refers even to the outermost schema by its name.
+    // Wrap the schema in an object: otherwise zod would not refer to the outermost schema by its name.
     const json = z.toJSONSchema(z.object({ it: schema }), {
       io,
       target: 'draft-2020-12',

@@ -53,7 +53,7 @@ interface Reference {
   readonly $ref: string;
 }
 
-/** Follows a `$ref` of the document into one of its components. */
+/** The component of the document to which a `$ref` refers. */
 export function follow<Shape extends object>(
   value: Shape | Reference,
   components: Readonly<Record<string, Shape>>,

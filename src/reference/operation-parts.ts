@@ -25,7 +25,7 @@ const responsesOf = (operation: OperationShape, document: ReferenceDocument): [s
     return found === undefined ? [] : [[status, found]];
   });
 
-/** The answers of an operation that are no refusals, by status. */
+/** The answers of an operation by status, without refusals. */
 export const answersOf = (operation: OperationShape, document: ReferenceDocument): [string, ResponseShape][] =>
   responsesOf(operation, document).filter(
     ([status, response]) => response['x-codes'] === undefined && status !== 'default',

@@ -1,5 +1,5 @@
-// The script of every page of the reference: a search, buttons that copy, and one language for all samples. It is served as it
-// stands here, and pages are complete without it.
+// The script of every page of the reference: search, copy buttons, and one language for all samples. This file is served unchanged, and
+// pages are complete without it.
 
 /** @param {string} tag @param {object} properties @param {...(Node | string)} within */
 const create = (tag, properties, ...within) => {
@@ -38,7 +38,7 @@ const count = dialog.querySelector('[aria-live]');
 const list = dialog.querySelector('ul');
 const opener = document.querySelector('.find');
 
-/** Every entry of the index with its text in lower case, once it was read. */
+/** The entries of the index with their texts in lower case; undefined until the index is read. */
 let index;
 let reading;
 
@@ -53,7 +53,7 @@ const readIndex = async () => {
   }));
 };
 
-/** How well an entry fits the words: 0 where one of them is missing. */
+/** How well an entry matches the words; 0 if a word is missing. */
 const rank = ({ head, text }, words) => {
   if (!words.every((word) => text.includes(word))) return 0;
   if (head === words.join(' ')) return 4;
@@ -87,7 +87,7 @@ const show = () => {
   count.textContent = words.length === 0 ? '' : found + part;
 };
 
-/** Milliseconds after which an index that could not be read is asked for again: a service that is busy has a moment by then. */
+/** Milliseconds until an index that could not be read is requested again, so that a busy service has a moment. */
 const NEXT_TRY = 1_000;
 
 const search = async () => {
@@ -144,10 +144,10 @@ document.addEventListener('change', ({ target }) => {
   if (target.closest('.tabs') === null) return;
   const { top } = target.getBoundingClientRect();
   choose(target.value);
-  // Samples above have other lengths now: what is read stays where it is.
+  // Samples above have another height now: scroll so that the reader's text stays in place.
   scrollBy(0, target.getBoundingClientRect().top - top);
   localStorage.setItem(LANGUAGE, target.value);
 });
-// Last, because a browser may forbid to remember anything.
+// Runs last, because it throws in a browser that forbids storage.
 const remembered = localStorage.getItem(LANGUAGE);
 if (document.querySelector(`.tabs [value="${CSS.escape(remembered ?? '')}"]`) !== null) choose(remembered);

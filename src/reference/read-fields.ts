@@ -3,7 +3,7 @@ import { nameOfReference } from './document-shape.ts';
 
 type Schemas = Readonly<Record<string, JsonSchema>>;
 
-/** Most levels of nested objects; deeper objects are shown by their name alone. */
+/** Levels of nested objects that are shown; a deeper object is shown by its name alone. */
 const DEEPEST = 6;
 
 interface Named {
@@ -13,7 +13,7 @@ interface Named {
 
 const schemasOf = (value: unknown): JsonSchema[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-/** Follows a `$ref`. Keywords beside the `$ref` describe this use of the schema, and override those of its target. */
+/** Follows a `$ref`. Keywords beside the `$ref` describe this use of the schema, and override the keywords of its target. */
 function resolve(schema: JsonSchema, schemas: Schemas): Named {
   const { $ref, ...beside } = schema;
   if (typeof $ref === 'string') {
@@ -41,7 +41,7 @@ function typeText({ schema, name }: Named, schemas: Schemas): string {
   return (typeof type === 'string' ? type : 'any value') + orNull;
 }
 
-/** The type of an array's entries: `strings`, `Voter` */
+/** The type of an array's entries in the plural: `strings`, `Voter` */
 function manyText(named: Named, schemas: Schemas): string {
   const text = typeText(named, schemas);
   return /^(string|integer|number|object)$/.test(text) ? `${text}s` : text;
@@ -71,10 +71,10 @@ export interface Field {
   readonly name: string;
   readonly type: string;
   readonly required: boolean;
-  /** Such as `at most 60 entries`; empty without one. */
+  /** Limits such as `at most 60 entries`; empty if there are none. */
   readonly limits: string;
   readonly description: string | undefined;
-  /** The fields of the object in this field, if there is one; one list per choice if it is one of several objects. */
+  /** Fields of the object in this field, if it contains one; one list for each choice if it contains one of several objects. */
   readonly within: readonly FieldList[];
 }
 
@@ -103,7 +103,7 @@ function readField(name: string, field: JsonSchema, required: boolean, schemas: 
   };
 }
 
-/** The fields of a body or an answer; one list per choice if it is one of several objects. */
+/** The fields of a body or an answer; one list for each choice if it is one of several objects. */
 export function readFields(schema: JsonSchema, schemas: Schemas): FieldList[] {
   const within = objectWithin(resolve(schema, schemas), schemas);
   return within === undefined ? [] : listsOf(within, schemas, 0);

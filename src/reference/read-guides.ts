@@ -3,7 +3,7 @@ import type { Pauses } from '#src/platform/loop-turns.ts';
 import { html, Html as Markup } from './html.ts';
 import { headingsOf, renderGuide } from './render-markdown.ts';
 
-/** In the order in which they are best read. */
+/** The guides in the order in which they are best read. */
 const GUIDES: readonly Place[] = [
   { name: 'first-vote', summary: 'From the first call to a counted vote, in five steps.' },
   { name: 'elections', summary: 'A roll of voters, and keys that come by e-mail.' },
@@ -32,7 +32,7 @@ const GUIDES: readonly Place[] = [
 interface Place {
   readonly name: string;
   readonly summary: string;
-  /** Path relative to the folder of the guides; `<name>.md` when left out. */
+  /** Path relative to the folder of the guides; by default `<name>.md`. */
   readonly file?: string;
 }
 
@@ -40,14 +40,14 @@ const FOLDER = new URL('../../docs/guides/', import.meta.url);
 
 export type Guide = Awaited<ReturnType<typeof readGuide>>;
 
-/** Reads the SVG pictures of a guide, by name. They become part of its page, so that they take on the page's colours. */
+/** Reads a guide's SVG pictures, by name. They become part of its page, so that they use the page's colours. */
 async function readPictures(text: string): Promise<ReadonlyMap<string, string>> {
   const names = [...text.matchAll(/!\[[^[\]]*\]\((pictures\/[\w-]+\.svg)\)/g)].map((match) => match[1] ?? '');
   const read = async (name: string) => [name, await readFile(new URL(name, FOLDER), 'utf8')] as const;
   return new Map(await Promise.all(names.map(read)));
 }
 
-/** @returns also the Markdown, in which placeholders are replaced by their numbers, such as limits */
+/** Reads a guide. @returns its Markdown, with placeholders such as limits replaced by their figures, and its pictures */
 async function readGuide({ name, summary, file = `${name}.md` }: Place, figures: Figures) {
   const written = await readFile(new URL(file, FOLDER), 'utf8');
   const text = Object.entries(figures).reduce((so, [word, figure]) => so.replaceAll(word, figure), written);
@@ -60,10 +60,10 @@ async function readGuide({ name, summary, file = `${name}.md` }: Place, figures:
   return { name, title, summary, text, content: html`<div class="prose">${content}</div>`, headings: headingsOf(text) };
 }
 
-/** Texts of the guides to replace, such as `SDK_SHA256`, with their values, which only the running service knows. */
+/** Texts to replace in the guides, such as `SDK_SHA256`, with their values, which only the running service knows. */
 type Figures = Readonly<Record<string, string>>;
 
-/** Reads the guides in the order of `GUIDES`: those of `docs/guides`, and some files of `docs`. */
+/** Reads the guides in the order of `GUIDES`: the files of `docs/guides`, and some files of `docs`. */
 export async function readGuides(figures: Figures, pauses: Pauses): Promise<Guide[]> {
   const guides: Guide[] = [];
   for (const place of GUIDES) {

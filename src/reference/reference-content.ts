@@ -60,7 +60,7 @@ export function errorReasons(): ErrorRow[] {
     .map(([name, { code, when }]) => {
       const [word, status] = [reasonOf(name as RefusalCase), STATUS_BY_CODE[code]];
       const anchor = reasonAnchor(word, status);
-      // Two rules may have one reason and one status: links lead to the first row.
+      // Two rules may have the same reason and status: links lead to the first row.
       const isFirst = !named.has(anchor);
       named.add(anchor);
       return { status, word, when, anchor: isFirst ? anchor : undefined };

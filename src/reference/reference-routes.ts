@@ -17,12 +17,12 @@ import { renderReference } from './render-reference.ts';
 import { indexReference, searchEntry } from './search-index.ts';
 import { writeIndex, writeReference } from './write-reference.ts';
 
-/** The service's URL in the source text of the guides. */
+/** The service's URL as the guides' source text writes it. */
 const WRITTEN_ADDRESS = 'http://127.0.0.1:3000';
 
 const CACHED = { 'Cache-Control': 'public, max-age=300' };
 
-/** An answer that is made once: of bytes, because encoding a text for each request would take longer than sending it. */
+/** An answer that is made once. It stores bytes, because encoding a text for each request would take longer than sending it. */
 const keptAnswer = (content: string | Buffer<ArrayBuffer>, type: string, headers = {}): Answer => ({
   status: 200,
   bytes: { content: typeof content === 'string' ? Buffer.from(content) : content, type },
@@ -34,14 +34,14 @@ export const textAnswer = (content: string | Buffer<ArrayBuffer>, type: string, 
 
 const jsonAnswer = (data: unknown): Answer => keptAnswer(JSON.stringify(data), 'application/json');
 
-/** All answers of the reference, ready to send, by name: the page `polls`, its Markdown `polls.md`. */
+/** Makes all answers of the reference, by name: the page `polls`, its Markdown `polls.md`. */
 async function makeAnswers(document: ReferenceDocument): Promise<ReadonlyMap<string, Answer>> {
   const pauses = new Pauses();
   const [server] = document.servers;
   const { verifier, sdk } = await readAssets();
   const guides = await readGuides(
     {
-      // Guides name a service on the reader's machine; the pages show the URL of the service that serves them instead.
+      // Guides name a service on the reader's machine. Pages show the URL of the service that serves them.
       ...(server === undefined ? {} : { [WRITTEN_ADDRESS]: server.url }),
       VERIFIER_SHA256: verifier.sha256,
       SDK_SHA256: sdk.sha256,
@@ -66,7 +66,7 @@ async function makeAnswers(document: ReferenceDocument): Promise<ReadonlyMap<str
     .set('llms.txt', textAnswer(writeIndex(document, guides), 'text/plain'));
 }
 
-/** Operations without a parameter, with the name of what they serve. */
+/** Operations without a parameter, with the name of their answer. */
 const FIXED = [
   {
     ...{ id: 'getReference', path: '/reference', name: '', summary: 'Read the overview of the reference' },
@@ -94,9 +94,9 @@ const FIXED = [
   },
 ];
 
-/** Serves the reference: pages made from the API document and the guides at the first request. They load nothing from any other host. */
+/** Serves the reference. Its pages are made of the API document and the guides at the first request, and load nothing from other hosts. */
 export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> {
-  // What `describeApi` returns is typed as JSON; it has the shape that the pages show.
+  // The result of `describeApi` is typed as JSON; it has the shape that the pages read.
   const readAnswers = makeOnce(async () => makeAnswers((await describe()) as unknown as ReferenceDocument));
   const find = async (name: string): Promise<Answer> => {
     const found = (await readAnswers()).get(name);

@@ -12,7 +12,7 @@ function renderJson(text: string): Html {
   return html`${parts.map((part, index) => (index % 2 === 1 ? html`<b>${part}</b>` : part))}`;
 }
 
-/** A block of code that scrolls by itself and can be reached by the keyboard. */
+/** A block of code that scrolls by itself and can be focused with the keyboard. */
 function renderCode(text: string, language: string, label: string): Html {
   const content = language === 'json' ? renderJson(text) : renderText(text);
   return html`<div class="code"><pre tabindex="0" aria-label="${label}"><code>${content}</code></pre></div>`;
@@ -22,7 +22,7 @@ type DrawPicture = (name: string, words: string) => Html;
 
 const noPicture: DrawPicture = (_name, words) => html`${words}`;
 
-/** @param label names blocks of code that name no file, for screen readers */
+/** @param label name, for screen readers, of code blocks that name no file */
 function createMarked(draw: DrawPicture, label = 'Code'): Marked {
   return new Marked({
     renderer: {
@@ -43,12 +43,12 @@ function createMarked(draw: DrawPicture, label = 'Code'): Marked {
       image({ href, text }: Tokens.Image): string {
         return draw(href, text).text;
       },
-      // Guides link to each other by file name, so that the links work in the repository, too. Here they become routes.
+      // Guides link to each other by file name, so that the links also work in the repository. Here the links become routes.
       link({ href, tokens }: Tokens.Link): string {
         const address = href.replace(/^(?:\.\.\/|guides\/|\/reference\/)?([a-z-]+)\.md(#.*)?$/, '/reference/$1$2');
         return `<a href="${escapeHtml(address)}">${this.parser.parseInline(tokens)}</a>`;
       },
-      // Raw HTML is shown as text: with it, a page would need a Content-Security-Policy of its own.
+      // Show raw HTML as text: if it were rendered, a page would need its own Content-Security-Policy.
       html({ text }: Tokens.HTML | Tokens.Tag): string {
         return escapeHtml(text);
       },

@@ -9,10 +9,10 @@ export const PAGE_SCRIPT = readFileSync(new URL('./page-script.js', import.meta.
 
 const integrity = `sha256-${createHash('sha256').update(PAGE_SCRIPT).digest('base64')}`;
 
-/** Loads the script. A script of another version fails the integrity check and does not run; the page is complete without it. */
+/** Loads the script. The integrity check stops a script of another version; the page is complete without it. */
 const SCRIPT_TAG = html`<script src="/reference/page.js" integrity="${integrity}" defer></script>`;
 
-/** Hidden without the script, which makes the search work. */
+/** Shown by the script, without which the search does not work. */
 const SEARCH_BUTTON = html`<button class="find" type="button" aria-haspopup="dialog" aria-keyshortcuts="Control+K Meta+K" hidden>Search <kbd>Ctrl K</kbd></button>`;
 
 const SEARCH_DIALOG: Html = html`<dialog class="search" aria-label="Search" closedby="any"><div><input type="text" aria-label="Search" placeholder="Operations, guides, reasons of errors" autocomplete="off" autocapitalize="off" spellcheck="false" enterkeyhint="go"><button type="button">Close</button></div><p aria-live="polite"></p><ul aria-label="Hits"></ul></dialog>`;
@@ -55,7 +55,7 @@ function renderTurn({ guides, sections }: Contents, current: string): Html {
   }</div>`;
 }
 
-/** The headings of a page beside its text, where there is room. */
+/** The headings of a page, shown beside its text if there is room. */
 const renderHeadings = (headings: readonly Heading[]): Html =>
   html`<nav class="on-page" aria-label="On this page"><p>On this page</p><ul>${headings.map(
     ({ depth, text, anchor }) =>
@@ -64,7 +64,7 @@ const renderHeadings = (headings: readonly Heading[]): Html =>
 
 const STYLE = PAGE_STYLE + TOOLS_STYLE;
 
-/** A whole page, which loads its own script and nothing else. @param headings listed beside the text, if the contents do not list them */
+/** A whole page. It loads only its own script. @param headings shown beside the text if the contents do not list them */
 export function renderPage(
   contents: Contents,
   current: string,

@@ -6,7 +6,7 @@ import { type ErrorRow, errorCodes, errorReasons, MESSAGES, type Section, sectio
 import { type Heading, renderLine, renderMarkdown } from './render-markdown.ts';
 import { type Contents, renderPage } from './render-page.ts';
 
-/** A heading, and what stands below it. */
+/** A heading, and the text below it. */
 const HEADED = /^([^\n]*)\n*(.*)$/s;
 
 const CODE = /^```(\w+)\n(?:(?!```).*\n)*```$/gm;
@@ -14,7 +14,7 @@ const CODE = /^```(\w+)\n(?:(?!```).*\n)*```$/gm;
 /** The line below the heading of an operation. */
 const LINE = /^`([A-Z]+) (\S+)` · operation `(\w+)`(.*)$/m;
 
-/** Renders text with fields: the brackets behind a name become soft words, and a description begins on a line of its own. */
+/** Renders text with fields: the brackets after a name become grey words, and a description begins on its own line. */
 const renderFields = (text: string): Html =>
   new Html(
     renderMarkdown(text).text.replaceAll(
@@ -23,10 +23,10 @@ const renderFields = (text: string): Html =>
     ),
   );
 
-/** Long field lists that a page has shown, with a link to where they stand: repeating them would be most of the page's size. */
+/** Long field lists that the page has shown, with links to them: repeating the lists would make up most of the page's size. */
 type ShownFields = Map<string, Html>;
 
-/** Characters: a longer field list is shown once a page, and then linked. */
+/** A field list of more characters is shown once on a page; later places link to it. */
 const SHORT_FIELDS = 600;
 
 function renderFolded(fields: string, link: Html, shown: ShownFields): Html {
@@ -36,7 +36,7 @@ function renderFolded(fields: string, link: Html, shown: ShownFields): Html {
   return html`<details><summary>Fields</summary>${renderFields(fields)}</details>`;
 }
 
-/** A call in every language. Radio buttons choose the language that is shown, without a script too. */
+/** A call in every language. Radio buttons choose the visible language, even without the script. */
 function renderSamples(operationId: string, samples: string): Html {
   const tabs = LANGUAGES.map(
     ({ name, title }, index) =>
@@ -50,7 +50,7 @@ function renderSamples(operationId: string, samples: string): Html {
   return html`<fieldset class="tabs"><legend class="unseen">Language</legend>${tabs}</fieldset>${blocks}`;
 }
 
-/** An operation or a message: what it does and takes on one side, a call and its answers on the other. @param part its Markdown */
+/** An operation or a message: its description and input on one side, a call and the answers on the other. @param part its Markdown */
 function renderPart(part: string, shown: ShownFields): Html {
   const [head = '', ...sections] = part.split(/^### /m).map((section) => section.trim());
   const [, title = '', about = ''] = HEADED.exec(head) ?? [];
@@ -110,7 +110,7 @@ const ERROR_HEADINGS: readonly Heading[] = [
   { depth: 2, text: 'Every reason', anchor: 'reasons' },
 ];
 
-/** Every code and every reason, from the tables that the code uses; shown below the guide to errors. */
+/** Tables of every code and every reason, made from the tables that the code uses. Shown below the guide to errors. */
 function renderErrorTables(): Html {
   const table = (head: string, rows: readonly ErrorRow[]): Html =>
     html`<div class="wide" tabindex="0"><table><thead><tr><th>Status</th><th>${head}</th><th>When</th></tr></thead><tbody>${rows.map(
@@ -120,7 +120,7 @@ function renderErrorTables(): Html {
   return html`<h2 id="codes">Every code</h2>${table('Code', errorCodes())}<h2 id="reasons">Every reason</h2>${table('Reason', errorReasons())}`;
 }
 
-/** Yields the name and the HTML of every page of the reference, each made when it is asked for. The overview's name is empty. */
+/** Yields the name and the HTML of every page of the reference; each is made when it is read. The overview's name is empty. */
 export function* renderReference(
   document: ReferenceDocument,
   guides: readonly Guide[],

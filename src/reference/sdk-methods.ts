@@ -2,22 +2,22 @@ type NamedPaths = Readonly<Record<string, Readonly<Record<string, { readonly ope
 
 export type SdkMethod = ReturnType<typeof sdkMethodOf>;
 
-/** Path segments that name a thing although they are no plural, and the words that the SDK uses for them. */
+/** Path segments that name a resource without being a plural, and the SDK's words for them. */
 const SINGULAR: Readonly<Record<string, string>> = { ballot: 'ballots', log: 'log', me: 'me' };
 
 const wordsOf = (name: string): string[] => name.split(/(?=[A-Z])|-/).map((word) => word.toLowerCase());
 const camel = (words: readonly string[]): string =>
   words.map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1))).join('');
-/** `parties` is the plural of `party`, and `businesses` of `business`. */
+/** Makes `parties` to `party`, and `businesses` to `business`. */
 const singular = (word: string): string => word.replace(/ies$/, 'y').replace(/(?<=ss)es$|(?<!s)s$/, '');
 
-/** The things of a path, outermost first: `voting-events`, `voters`. */
+/** The resources of a path, outermost first: `voting-events`, `voters`. */
 const thingsOf = (path: string): string[] =>
   path.split('/').filter((part) => /^[^{].*(?<!s)s$/.test(part) || Object.hasOwn(SINGULAR, part));
 
 /**
- * The SDK method of an operation. Its noun is the first thing below the event in the path, or else in the operation ID; its verb
- * is the rest of the operation ID: `castBallot` is `ballots.cast`, `getResultsPdf` is `results.getPdf`.
+ * The SDK method of an operation. Its noun is the first resource below the event in the path, or else the one in the operation ID; its
+ * verb is the rest of the operation ID: `castBallot` is `ballots.cast`, `getResultsPdf` is `results.getPdf`.
  */
 export function sdkMethodOf(path: string, operationId: string, paths: NamedPaths) {
   const [verb = '', ...object] = wordsOf(operationId);
@@ -29,11 +29,11 @@ export function sdkMethodOf(path: string, operationId: string, paths: NamedPaths
       .flatMap(thingsOf)
       .filter((name) => name !== 'voting-events' && name !== 'log' && says(name)),
   ];
-  // An account and an event have things of the same name: those of the account get a prefix.
+  // An account and an event have resources of the same name: those of the account get a prefix.
   const words = object[0] === 'account' ? ['account', ...wordsOf(thing)] : wordsOf(SINGULAR[thing] ?? thing);
   const known = words.map(singular);
   const rest = object.filter((word) => !known.includes(singular(word)));
-  // `createVoters` is a batch, because `createVoter` exists.
+  // `createVoters` creates a batch, because there is a `createVoter`, too.
   const isBatch = Object.values(paths).some((methods) =>
     Object.values(methods).some((other) => `${other.operationId}s` === operationId),
   );

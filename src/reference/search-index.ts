@@ -36,13 +36,13 @@ const entry = (kind: SearchEntry['kind'], title: string, place: string, about: s
   address: place === '' ? '/reference' : `/reference/${place}`,
 });
 
-/** A row without an anchor has the reason and status of an earlier row, and gets no entry. */
+/** A row without an anchor repeats the reason and status of an earlier row, and gets no entry. */
 const errorEntries = (kind: 'code' | 'reason', rows: readonly ErrorRow[]): SearchEntry[] =>
   rows.flatMap(({ status, word, when, anchor }) =>
     anchor === undefined ? [] : entry(kind, word, `errors#${anchor}`, `${status} · ${when}`),
   );
 
-/** Everything that the search finds, pages first: entries that fit a search equally well are shown in this order. */
+/** Everything that the search finds, pages first. Entries that match a search equally well are shown in this order. */
 export function indexReference(document: ReferenceDocument, guides: readonly Guide[]): SearchEntry[] {
   const sections = sectionsOf(document);
   return [

@@ -34,12 +34,12 @@ button:disabled{opacity:.6;cursor:default}
 
 const styleHash = createHash('sha256').update(STYLE).digest('base64');
 
-/** Content-Security-Policy: the page runs its own script, and loads nothing from any other host. */
+/** Content-Security-Policy: the page runs only its own script, and loads nothing from other hosts. */
 const VERIFIER_POLICY = `default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 const integrityOf = ({ sha256 }: Asset): string => `sha256-${Buffer.from(sha256, 'hex').toString('base64')}`;
 
-/** @param script the program of the page @param file the verifier for a terminal */
+/** @param script the program of the page @param file the verifier for the command line */
 function renderVerifierPage(serviceName: string, script: Asset, file: Asset): string {
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer"><link rel="icon" href="data:,"><title>Is my ballot in? · ${serviceName}</title><style>${new Html(STYLE)}</style></head>

@@ -10,7 +10,7 @@ const joinBlocks = (...blocks: readonly (string | undefined)[]): string =>
 
 const writeCode = (text: string, language: string): string => `\`\`\`${language}\n${text}\n\`\`\``;
 
-/** A Markdown table. A bar within a cell is escaped, because it would end the cell. */
+/** A Markdown table. A bar in a cell is escaped, because it would end the cell. */
 function writeTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
@@ -119,7 +119,7 @@ function writeMessage(type: string, operation: OperationShape, document: Referen
 /** The name of the overview in Markdown; as an HTML page it has an empty name. */
 export const OVERVIEW = 'index';
 
-/** Turns links to guides and pages into links to the same pages in Markdown. */
+/** Turns links to guides and pages into links to the Markdown of these pages. */
 const linkMarkdown = (text: string): string =>
   text
     .replaceAll(/\]\((?:\.\.\/|guides\/)?([a-z-]+\.md(?:#[^()\s]*)?)\)/g, '](/reference/$1)')
@@ -132,7 +132,7 @@ const errorTable = (head: string, rows: readonly ErrorRow[]): string =>
   );
 
 function writeGuide({ name, text }: Guide): string {
-  // Pictures are drawn into HTML pages only: Markdown keeps their captions.
+  // Only HTML pages show pictures: Markdown keeps their captions.
   const words = text.trim().replaceAll(/!\[([^[\]]*)\]\([^()]*\)/g, '*$1*');
   if (name !== 'errors') return words;
   const tables = [

@@ -12,24 +12,24 @@ import type { CountInputs, WaitingBallot } from './read-count-inputs.ts';
 import { type EventReportOptions, RunningCount, type StoredBallot } from './running-count.ts';
 import { electorateOf } from './shape-count.ts';
 
-/** A running count of all logged ballots, and the event's other inputs at the same moment. */
+/** A running count of all ballots in the log, and the event's other inputs of results at the same moment. */
 export interface Moment {
   readonly running: RunningCount;
   readonly inputs: CountInputs;
-  /** The only ballots that the audience may see; undefined if it may see all confirmed ballots. */
+  /** The ballots that the audience may see; undefined if it may see all confirmed ballots. */
   readonly shown: PublicSnapshot | undefined;
-  /** The keys that open what waits for the log. */
+  /** The keys that decrypt the ballots that are not in the log yet. */
   readonly secrets: Secrets;
 }
 
-/** A query on a count that holds exactly the ballots of one moment. */
+/** A query on a count that contains exactly the ballots of one moment. */
 export type Question<Answer> = (
   count: RunningCount,
   options: Omit<EventReportOptions, 'lot'>,
   isForged: boolean,
 ) => Promise<Answer>;
 
-/** Runs a query on all confirmed ballots but `leftOut`, or on the public snapshot only; then restores the count. */
+/** Runs a query on all confirmed ballots except `leftOut`, or only on the public snapshot. Afterwards restores the count. */
 export async function askCount<Answer>(
   db: Database,
   definition: BallotDefinition,
@@ -41,7 +41,7 @@ export async function askCount<Answer>(
   const { event } = definition;
   const out = [...inputs.voided, ...leftOut];
   const { sound, forged } = await judgeWaiting(db, secrets, event, inputs.queue, running.lastLeaf);
-  // A forged ballot was never counted, so it is not subtracted either.
+  // A forged ballot was never added, so it must not be subtracted.
   const notCounted = out.flatMap((one): StoredBallot[] => {
     if (forged.has(one.codeTag.toString('hex'))) return [];
     const { entries, sealed } = openBallot(secrets, event, one.codeTag, one.entries);
@@ -66,7 +66,7 @@ async function askShown<Answer>(
   const { event } = definition;
   const isEmpty = lastLeaf < 0n;
   const count = isEmpty ? new RunningCount(definition) : running;
-  // The count has the ballots logged since the snapshot: subtract them, then add them again. As they may be many, read them twice.
+  // The count contains the ballots logged after the snapshot: subtract them, and add them again. They may be many, so read them twice.
   const addLater = async (times: 1 | -1): Promise<void> => {
     if (isEmpty || running.lastLeaf <= lastLeaf) return;
     const take = (bytes: Uint8Array, start: number, end: number, weightMicro: bigint): void =>
@@ -93,9 +93,9 @@ const optionsOf = (
 });
 
 /**
- * Separates waiting ballots that count from forged ones. A ballot that the service did not write, or that is already logged, counts
- * in no result (completions 6.7). The mark `set_back` is ignored, because SQL could set it.
- * @param lastLeaf of the box when the queue was read: a ballot that was sealed since is no copy of itself
+ * Separates the ballots that wait for the log into ballots that count and forged ones. A ballot that the service did not write, or that
+ * is already logged, counts in no result (completions 6.7). The mark `set_back` is ignored, because SQL could set it.
+ * @param lastLeaf last logged leaf when the queue was read: a ballot that was logged later is not a copy of itself
  * @returns the ballots that count, and the tags of the forged rows, in hex
  */
 export async function judgeWaiting(

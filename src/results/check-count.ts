@@ -8,7 +8,7 @@ import { microToDecimal } from '#src/platform/decimal.ts';
 import type { EventResults } from './event-results.ts';
 import { readElectorateTwice } from './repository.ts';
 
-/** One comparison of a recount with stored data. `left_out` if there is nothing to compare it with. */
+/** One comparison of a recount with stored data; `left_out` if there are no data to compare. */
 export interface CountCheck {
   readonly check: string;
   readonly status: 'agrees' | 'differs' | 'left_out';
@@ -23,10 +23,10 @@ const judged = (check: string, agrees: boolean, right: string, wrong: string): C
 
 const leftOut = (check: string, detail: string): CountCheck => ({ check, status: 'left_out', detail });
 
-/** The value as an API client reads it: JSON drops `undefined` members. */
+/** The value as an API client reads it: without members that are `undefined`, which JSON drops. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-/** Counts, and compares the count with roll, electorate, signed log and `close` leaf (trust I1, I9). */
+/** Counts the ballots, and compares the result with roll, electorate, signed log and `close` leaf (trust I1, I9). */
 export async function checkCount(deps: CheckDeps, definition: BallotDefinition, count: () => Promise<EventResults>) {
   const before = await countParticipants(deps.db, definition.event.id);
   const results = await count();
@@ -39,8 +39,7 @@ export async function checkCount(deps: CheckDeps, definition: BallotDefinition, 
   return { results, checks: [roll, ...others] };
 }
 
-/** @param before how many had voted when the count began
- * @param after how many had voted when it ended, because votes may arrive while it runs */
+/** @param before number of voters who had voted when the count began @param after when it ended: votes may arrive meanwhile */
 function checkRoll({ event }: BallotDefinition, { stats }: EventResults, before: number, after: number): CountCheck {
   if (event.type !== 'election')
     return leftOut('roll', 'a poll has no roll: one participant may stand in several rows');
@@ -61,7 +60,7 @@ async function checkSignedLog(deps: CheckDeps, { event }: BallotDefinition): Pro
 }
 
 async function checkClose({ db }: CheckDeps, results: EventResults): Promise<CountCheck> {
-  // Behind the close leaf there may be void leaves of reversed payments.
+  // After the close leaf, there may be `void` leaves of payments that were reversed.
   const last = ((await findHead(db, results.votingEventId))?.closedSize ?? results.log.size) - 1;
   const [data] = last < 0 ? [] : await readLeaves(db, results.votingEventId, last, last + 1);
   const leaf: { t?: unknown; c?: unknown } = data === undefined ? {} : JSON.parse(data.toString('utf8'));

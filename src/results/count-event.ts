@@ -26,10 +26,10 @@ import { type CountInputs, readCountInputs } from './read-count-inputs.ts';
 import { BallotDefinitionLacks, RunningCount } from './running-count.ts';
 import { type Counted, describe, shape } from './shape-count.ts';
 
-/** The audience of a count. An auditor gets every confirmed ballot, even while some are kept back; no API key has this audience. */
+/** The audience of a count. An auditor, which no API key can be, gets every confirmed ballot, even while some are kept back. */
 export type ResultsAudience = 'organizer' | 'public' | 'auditor';
 
-/** Memory for running counts, a quarter of a thread's: 10,000 of ten candidates, or 5 of 1,000 candidates in each of 100 positions. */
+/** Memory of running counts, a quarter of a thread's: 10,000 counts of ten candidates, or 5 of 1,000 candidates in 100 positions. */
 const KEPT_BYTES = 256 * 2 ** 20;
 
 export interface RoundQuestion {
@@ -37,7 +37,7 @@ export interface RoundQuestion {
   readonly fromRound: number;
 }
 
-/** `Moment`, and the lot that decides ties. */
+/** `Moment`, with the lot that decides ties. */
 interface Present extends Moment {
   readonly seed: Buffer | undefined;
   readonly lot: Lot | null;
@@ -45,38 +45,38 @@ interface Present extends Moment {
 
 interface Count {
   readonly results: EventResults;
-  /** Number of all confirmed ballots at that moment, including those kept back from the audience. */
+  /** Number of all confirmed ballots at that moment, including ballots that the audience may not see yet. */
   readonly confirmed: number;
-  /** The weight of the ballots that the audience is shown, as an exact decimal. */
+  /** The weight of the ballots that the audience sees, as an exact decimal. */
   readonly weight: string;
 }
 
-/** Which ballots a report counts: the disclosed ones, all, or all but those whose payment was reversed after the close. */
+/** Which ballots a report counts: the disclosed ones, all, or all except ballots whose payment was reversed after the close. */
 type ReportKind = 'disclosed' | 'whole' | 'after reversals';
 
-/** `copy`, a read replica if there is one, serves the ballots of closed events. */
+/** `copy`, which is a read replica if there is one, reads the ballots of closed events. */
 interface CounterDeps extends Pick<Deps, 'db' | 'copy' | 'secrets' | 'ballotKeys' | 'definitions'> {
   readonly logKey: NoteVerifier;
   readonly disclosure?: Pick<Disclosure, 'step' | 'remember'>;
 }
 
 /**
- * Keeps a running count per event and adds only newly logged ballots, so that a request's cost does not grow with the event. Only one
- * count per event runs at a time; callers that arrive meanwhile share the next count. A change of the event's definition restarts the
+ * Keeps a running count for each event and adds only newly logged ballots, so that the cost of a request does not grow with the event.
+ * One count of an event runs at a time; callers that arrive meanwhile share the next one. A change of the event's definition restarts the
  * count.
  */
 export class EventCounter {
   readonly #deps: CounterDeps;
   readonly #db: Database;
   readonly #counts = new RecentMap<RunningCount>(KEPT_BYTES, ({ heldBytes }) => heldBytes);
-  /** The last report of a count per `ReportKind`, with the fingerprint of its inputs (`describe`). */
+  /** By `ReportKind`: the last report of a count, with the fingerprint of its inputs (`describe`). */
   readonly #reports = new WeakMap<
     RunningCount,
     Map<ReportKind, { readonly madeOf: string; readonly counted: Counted }>
   >();
   readonly #turns = new SharedTurns();
 
-  /** @param deps if it has `disclosure`, each count first makes the disclosure step that is due */
+  /** @param deps with `disclosure`, each count first makes the disclosure step that is due */
   constructor(deps: CounterDeps) {
     this.#deps = deps;
     this.#db = deps.db;
@@ -99,7 +99,7 @@ export class EventCounter {
     }
   }
 
-  /** The result for the log's close leaf; lots are drawn with the root before it. @throws BallotDefinitionLacks for an old definition */
+  /** The result for the log's close leaf. Lots use the root before this leaf. @throws BallotDefinitionLacks for an old definition */
   async finalCount(definition: BallotDefinition, nowMs: number, roll: CheckedRoll | undefined): Promise<FinalCount> {
     const { results } = await this.#inTurn(definition.event.id, () =>
       this.#count(definition, 'auditor', nowMs, { roll }),
@@ -109,7 +109,7 @@ export class EventCounter {
     return { result: resultOf({ positions }), abstentions: stats.abstentions, lotRoot: Buffer.from(lot.root, 'hex') };
   }
 
-  /** A page of the rounds of one position now; undefined for an unknown position. */
+  /** A page of the present rounds of a position; undefined for an unknown position. */
   async rounds(
     definition: BallotDefinition,
     audience: ResultsAudience,
@@ -127,7 +127,7 @@ export class EventCounter {
     });
   }
 
-  /** The next count of these results, shared by all callers that ask before it begins. */
+  /** The next count of these results. All callers that ask before it begins share it. */
   #shared(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<Count> {
     const { event } = definition;
     const name = `${event.id} ${event.definitionVersion} ${statusAt(event, nowMs)} ${audience}`;
@@ -138,7 +138,7 @@ export class EventCounter {
     );
   }
 
-  /** The current definition; undefined unless it is newer. The caller's copy of the event may be a second old. */
+  /** The current definition if it is newer, otherwise undefined. The caller's copy of the event may be a second old. */
   async #newerDefinition(definition: BallotDefinition): Promise<BallotDefinition | undefined> {
     const event = await findEventById(this.#db, definition.event.id);
     const newer = event === undefined ? undefined : await this.#deps.definitions.get(event);
@@ -147,7 +147,7 @@ export class EventCounter {
       : undefined;
   }
 
-  /** Work that fails may leave a chunk half counted. Drops the running count then, so that the next count starts from zero. */
+  /** Failed work may leave the running count half updated. Drops the count then, so that the next count starts from zero. */
   #whole<T>(eventId: string, work: () => Promise<T>): () => Promise<T> {
     return () =>
       work().catch((fault: unknown) => {
@@ -165,7 +165,7 @@ export class EventCounter {
     return kept?.definitionVersion === definition.event.definitionVersion ? kept : new RunningCount(definition);
   }
 
-  /** @param close undefined before the close; `Closing` while its leaf is being made. Lots are drawn with its root. */
+  /** @param close undefined before the close; `Closing` while the close leaf is made. Lots are drawn with the root before this leaf. */
   async #present(
     definition: BallotDefinition,
     audience: ResultsAudience,
@@ -175,21 +175,21 @@ export class EventCounter {
   ): Promise<Present> {
     const { event } = definition;
     const running = this.#running(definition);
-    // An open event changes with each ballot, and a close needs the exact state: only the count of a closed event reads the replica.
+    // Only the count of a closed event reads the replica: an open event changes with each ballot, and a close needs the exact state.
     const source = close === undefined || isClosing(close) ? this.#db : this.#deps.copy;
     const whole = await this.#catchUp(source, event.id, running, keepsBack(event, nowMs));
-    // After each count: its new ballots weigh, and the map evicts the events that were not asked for lately.
+    // Store it after each count: its new ballots take memory, and the map evicts counts of events that were not asked for lately.
     this.#counts.set(event.id, running);
-    // The public always gets the count in steps only; organizers if a rare weight would show how its holders voted.
+    // The public always gets the count in disclosure steps. Organizers do if a weight is so rare that it would show its holders' votes.
     const isInSteps = audience === 'public' || (audience === 'organizer' && whole.rare);
     const shown = keepsBack(event, nowMs) && isInSteps ? await this.#shown(event, whole.snapshot) : undefined;
     const secrets = shown === undefined ? await this.#secretsFor(event, whole) : this.#deps.secrets;
-    // The log was closed since, and its key destroyed: what waited then stands in the box now. What still waits is forged.
+    // The log was closed meanwhile, and the event's key destroyed: ballots that waited are logged now. If one still waits, it is forged.
     if (secrets === undefined && !isAgain) return this.#present(definition, audience, nowMs, close, true);
     const inputs = isClosing(close) ? measuredBy(whole, close) : whole;
     const seed = inputs.seed === undefined ? undefined : openSeed(this.#deps.secrets, event, inputs.seed);
     const root = isClosing(close) ? inputs.log.root() : close?.rootBefore;
-    // The seed is secret until the result is final: with it, a voter could calculate how to break a tie.
+    // The seed of the lot is secret until the result is final, because a voter who knows it could calculate how to break a tie.
     const lot =
       seed === undefined || root === undefined
         ? null
@@ -197,7 +197,7 @@ export class EventCounter {
     return { running, inputs, shown, seed, lot, secrets: secrets ?? this.#deps.secrets };
   }
 
-  /** The keys of ballots that wait; undefined if the event's key is destroyed. Logged ballots are not encrypted, and need no key. */
+  /** The keys of waiting ballots; undefined if the event's key is destroyed. Logged ballots are not encrypted, and need no key. */
   #secretsFor(event: VotingEvent, { queue, voided, reversed }: CountInputs): Promise<Secrets | undefined> | Secrets {
     const isAnySealed = [...queue, ...voided, ...reversed].some(({ entries }) => isSealed(entries));
     return isAnySealed ? this.#deps.ballotKeys.find(event) : this.#deps.secrets;
@@ -210,7 +210,7 @@ export class EventCounter {
     closing?: Closing,
   ): Promise<Count> {
     const { event } = definition;
-    // Read the close before the inputs: the inputs then include the lot that the close was drawn from.
+    // Read the close before the inputs, so that the inputs contain the lot of this close.
     const close = await this.#findClose(event, nowMs);
     const present = await this.#present(definition, audience, nowMs, closing ?? close);
     const { running, inputs, shown, seed, lot } = present;
@@ -226,7 +226,7 @@ export class EventCounter {
       close.seedHash === seedHash &&
       isAsClosed(close.opening, counted, { title: event.title, identityChanges: identity, rollChanges: roll, byGroup });
     const results = {
-      // Every form of these figures must say that they are of a rehearsal (completions 10.5).
+      // All forms of these figures must say that they are of a rehearsal (completions 10.5).
       ...(event.rehearsalSince === null ? {} : { rehearsal: true as const }),
       votingEventId: event.id,
       title: event.title,
@@ -258,7 +258,7 @@ export class EventCounter {
     return { results, confirmed, weight: counted.weight };
   }
 
-  /** The close of the log; undefined while the event is not over. */
+  /** The close of the log; undefined until the event is over. */
   async #findClose(event: VotingEvent, nowMs: number): Promise<ClosedLog | undefined> {
     return isFinalAt(event, nowMs) ? this.#readClose(event) : undefined;
   }
@@ -267,7 +267,7 @@ export class EventCounter {
     return findOpenedClose(this.#deps, event, await findHead(this.#db, event.id));
   }
 
-  /** Counts the newly logged ballots. @returns the other inputs of the same moment */
+  /** Adds the newly logged ballots to the count. @returns the other inputs of the same moment */
   async #catchUp(db: Database, eventId: string, running: RunningCount, isKeptBack: boolean): Promise<CountInputs> {
     let disclosed = false;
     for (;;) {
@@ -292,8 +292,8 @@ export class EventCounter {
   }
 
   /**
-   * The public snapshot; empty before the first step, or if the service did not write the row. Undefined for everything: the log was closed
-   * since the caller read the event, and the snapshot's key destroyed.
+   * The public snapshot. It is empty before the first step, or if the service did not write the row. Undefined shows everything: the log
+   * was closed since the caller read the event, and the snapshot's key was destroyed.
    */
   async #shown(event: VotingEvent, sealed: Buffer | undefined): Promise<PublicSnapshot | undefined> {
     const secrets = sealed === undefined ? undefined : await this.#deps.ballotKeys.find(event);
@@ -304,7 +304,7 @@ export class EventCounter {
     return snapshot;
   }
 
-  /** The report of a moment; the previous report if its inputs were equal. */
+  /** The report of a moment. If the inputs are those of the last report, returns that report. */
   async #report(definition: BallotDefinition, present: Omit<Present, 'seed'>, kind: ReportKind): Promise<Counted> {
     const { running, inputs, shown, lot } = present;
     const reports = this.#reports.getOrInsertComputed(running, () => new Map());
@@ -322,10 +322,10 @@ export class EventCounter {
   }
 }
 
-/** Hashes of counted positions, kept because reports are reused. */
+/** Hashes of counted positions. They are kept because reports are reused. */
 const hashes = new WeakMap<EventResults['positions'], string>();
 
-/** Input of a close. An election's checked roll replaces the stored sums of the electorate. */
+/** Input of a close. In an election, the checked roll replaces the stored sums of the electorate. */
 interface Closing {
   readonly roll: CheckedRoll | undefined;
 }
@@ -338,12 +338,12 @@ function measuredBy(inputs: CountInputs, { roll }: Closing): CountInputs {
   return { ...inputs, electorate: { ...inputs.electorate, weightMicro: roll.weightMicro, byGroup } };
 }
 
-/** Hashes the positions as JSON, which is what API clients can hash. */
+/** Hashes the positions as JSON, because API clients can hash only JSON. */
 function resultOf({ positions }: Pick<Counted, 'positions'>): string {
   return hashes.getOrInsertComputed(positions, () => hashOfJson(JSON.parse(JSON.stringify(positions))));
 }
 
-/** Whether a result equals what the `close` leaf commits to. */
+/** Whether a result equals the data to which the `close` leaf commits. */
 function isAsClosed(
   opening: CloseOpening,
   counted: Counted,

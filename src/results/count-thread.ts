@@ -33,7 +33,7 @@ export interface CountRequest {
   readonly order: CountOrder;
 }
 
-/** Database connections of the thread: two copy from a box (`readBox`), the others serve queries meanwhile. */
+/** The thread's database connections: two copy logged ballots (`readBox`), and the others serve queries meanwhile. */
 const CONNECTIONS = 4;
 
 const { databaseUrl, readUrl, secretKeys, keySettings, verifierKey } = workerData as CountThreadData;
@@ -45,10 +45,10 @@ const definitions = new BallotDefinitionCache(db);
 const secrets = createSecrets(secretKeys);
 const ballotKeys = new BallotKeys({ db, log, secrets, settings: keySettings });
 const logKey = parseVerifierKey(verifierKey);
-/** Ballots in the largest public snapshot that the current order showed; the pool gives a thread one order at a time. */
+/** Number of ballots in the largest public snapshot of the current job. The pool gives a thread one job at a time. */
 let shown = 0;
 const disclosure = {
-  // `Counting` makes the disclosure step before it posts the order.
+  // `Counting` makes the disclosure step before it posts the job.
   step: async (): Promise<void> => undefined,
   remember: (_event: unknown, ballots: number): void => {
     shown = Math.max(shown, ballots);
@@ -65,19 +65,19 @@ async function definitionOf(eventId: string): Promise<BallotDefinition> {
 
 const bytesOf = (pieces: Iterable<string>): Uint8Array<ArrayBuffer> => {
   const bytes = Buffer.concat(Array.from(pieces, (piece) => Buffer.from(piece)));
-  // Copy into an ArrayBuffer of its own: the result is transferred, and a pooled Buffer would take others along.
+  // Copy the bytes into their own ArrayBuffer: the result is transferred, and a pooled Buffer would take other data along.
   return Uint8Array.from(bytes);
 };
 
 export type CountReply = Awaited<ReturnType<typeof work>>;
 
 /**
- * @returns `bytes`: a file, transferred and not copied. `shown`: ballots in the largest public snapshot shown, for
- * `Disclosure.remember` of the process.
+ * Runs a job of counting. @returns `bytes`: a file, which is transferred instead of copied. `shown`: the number of ballots in the largest
+ * public snapshot that was shown, for `Disclosure.remember` in the process.
  */
 export async function work(request: CountRequest) {
   shown = 0;
-  // No key stays in the thread, which does not learn when a key is destroyed.
+  // Clear the keys after each job, because the thread does not learn when a key is destroyed.
   const answer = await answerTo(request).finally(() => ballotKeys.clear());
   const bytes = answer instanceof Uint8Array ? (answer as Uint8Array<ArrayBuffer>) : undefined;
   return { bytes, value: bytes === undefined ? answer : undefined, shown };

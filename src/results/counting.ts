@@ -23,19 +23,19 @@ import type { EventResults } from './event-results.ts';
 import { FILES, type FileKind } from './result-files.ts';
 import { type CountSummary, summarise } from './shape-count.ts';
 
-/** An event with more candidates in all is counted in a thread: its results take a hundred kilobytes or more. */
+/** With more candidates in all, an event is counted in a thread: its results have a hundred kilobytes or more. */
 const MANY_ROWS = 500;
-/** A ranked count of more steps, each some nanoseconds, runs in a thread: it would block the event loop too long. */
+/** With more steps of some nanoseconds, a ranked count runs in a thread, because it would block the event loop too long. */
 const MANY_STEPS = 5_000_000;
-/** The same limit for tallies, which are rounds times candidates: candidates squared, summed over the ranked positions. */
+/** The same limit for the tallies of rounds: candidates squared (rounds × candidates), summed over the ranked positions. */
 const MANY_TALLIES = 2_000;
 const RETRY_SECONDS = 5;
-/** Time limit of the count for a close, which takes a minute or two for the largest event. */
+/** Time limit of the count for a close. The count of the largest event takes a minute or two. */
 const MAX_FINAL_MS = 600_000;
-/** A count that takes longer is aborted, and its thread terminated. */
+/** Time limit of any other count. A count that takes longer is aborted, and its thread is ended. */
 const MAX_COUNT_MS = 120_000;
 
-/** The orders whose answer several callers may share. */
+/** Jobs whose answer several callers may share. */
 type SharedOrder = Exclude<CountOrder, { kind: 'final' }>;
 
 type CountingDeps = Pick<
@@ -48,16 +48,16 @@ type CountingDeps = Pick<
 const rankedIn = ({ positions }: BallotDefinition): (readonly unknown[])[] =>
   positions.filter(({ votingMethod }) => votingMethod === 'ranked_choice').map(({ everCandidates }) => everCandidates);
 
-/** Whether results take a hundred kilobytes or more: they are counted in a thread, as the text of the answer. */
+/** Whether results have a hundred kilobytes or more. They are then counted in a thread, which returns the text of the answer. */
 export function hasLargeResults(definition: BallotDefinition): boolean {
   const tallies = rankedIn(definition).reduce((sum, { length }) => sum + length * length, 0);
   return choicesIn(definition) > MANY_ROWS || tallies > MANY_TALLIES;
 }
 
-/** Answers requests for results: counts small events here, and large ones in a thread, so that no request is blocked. */
+/** Answers requests for results. Counts small events here, and large events in a thread, so that they block no request. */
 export class Counting {
   readonly #deps: CountingDeps;
-  /** Shows who voted in elections, several voters at a time. */
+  /** Discloses who has voted in elections, several voters at a time. */
   readonly disclosure: Disclosure;
   readonly #counter: EventCounter;
   readonly #turns = new SharedTurns();
@@ -68,7 +68,7 @@ export class Counting {
     this.#counter = new EventCounter({ ...deps, disclosure: this.disclosure });
   }
 
-  /** The answer of a results route: `{ data }`. */
+  /** The answer of a route of results: `{ data }`. */
   async answer(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<Answer> {
     const results = await this.results(definition, audience, nowMs);
     if (!(results instanceof Uint8Array)) return ok(results);
@@ -80,14 +80,14 @@ export class Counting {
     return results instanceof Uint8Array ? streamBytes(results) : streamText(FILES[kind](results));
   }
 
-  /** The number of ballots, and the figures that the audience may see. */
+  /** The number of ballots, and the figures that this audience may see. */
   summary(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<CountSummary> {
     return this.#ask(definition, { kind: 'summary', audience }, nowMs, () =>
       summarise(this.#counter, definition, audience, nowMs),
     );
   }
 
-  /** The results; from a long count as the text of a file, in JSON `{ data }`. */
+  /** The results. A long count returns them as the text of a file, in JSON `{ data }`. */
   results(
     definition: BallotDefinition,
     audience: ResultsAudience,
@@ -99,7 +99,7 @@ export class Counting {
     );
   }
 
-  /** A page of the rounds of a position; undefined for an unknown position. */
+  /** A page of a position's rounds; undefined for an unknown position. */
   rounds(
     definition: BallotDefinition,
     audience: ResultsAudience,
@@ -111,20 +111,20 @@ export class Counting {
     );
   }
 
-  /** The result that the log's close leaf will commit to. @param roll the checked roll, for the electorate; left out in polls */
+  /** The result to which the log's close leaf will commit. @param roll the checked roll, for the electorate; left out in polls */
   async finalCount(definition: BallotDefinition, nowMs: number, roll?: CheckedRoll): Promise<FinalCount> {
     if (!(await this.#isLong(definition))) return this.#counter.finalCount(definition, nowMs, roll);
-    // Not shared with other callers: only this count uses the checked roll.
+    // Other callers cannot share this count, because only it uses the checked roll.
     const count = this.#post(definition.event, { kind: 'final', roll }, nowMs);
     const final = (await orLate(count, MAX_FINAL_MS, takesLonger)) as FinalCount;
     return { ...final, lotRoot: Buffer.from(final.lotRoot) };
   }
 
-  /** Whether the count takes so long, or its results are so large, that other requests would wait. */
+  /** Whether the count takes so long, or its results are so large, that it would block other requests. */
   async #isLong(definition: BallotDefinition): Promise<boolean> {
     if (hasLargeResults(definition)) return true;
     let looks = 0;
-    // A ballot may be read once per round, and once per pair of candidates.
+    // A ballot may be read once for each round, and once for each pair of candidates.
     for (const { length } of rankedIn(definition))
       looks += length + (length <= MAX_PAIRWISE ? (length * length) / 2 : 0);
     if (looks === 0) return false;
@@ -134,9 +134,8 @@ export class Counting {
   }
 
   /**
-   * Counts here; if that takes long, asks the thread, sharing an order that has not begun. An order under way may miss a ballot
-   * confirmed since, so it is not shared.
-   * @throws ApiError 500 `internal` with `Retry-After` if the answer takes longer
+   * Counts here. If that takes too long, posts a job to the thread, or shares a job that has not begun. A running job is not shared,
+   * because it may lack a ballot that was confirmed since. @throws ApiError 500 `internal` with `Retry-After` if the answer takes longer
    */
   async #ask<Value>(
     definition: BallotDefinition,
@@ -154,7 +153,7 @@ export class Counting {
   async #post(event: VotingEvent, order: CountOrder, nowMs: number): Promise<unknown> {
     const { id, accountId } = event;
     const isFinal = order.kind === 'final';
-    // Make the step here, once for all callers of the count: this process, not the thread, remembers how many ballots were shown.
+    // Make the disclosure step here, once for all callers: this process, not the thread, remembers how many ballots were shown.
     if (!isFinal && keepsBack(event, nowMs)) await this.disclosure.step(id);
     try {
       const reply = (await this.#deps[isFinal ? 'closeThreads' : 'threads'].run({
@@ -168,7 +167,7 @@ export class Counting {
       return reply.bytes ?? reply.value;
     } catch (fault) {
       if (fault instanceof ApiError) throw fault;
-      // The cause is logged with the answer.
+      // The answer's log entry contains the cause.
       throw Object.assign(retryLater('The count could not be finished. Retry.'), { cause: fault });
     }
   }

@@ -16,13 +16,13 @@ import { DISCLOSED_TOGETHER, type VotingEvent } from '#src/voting-events/voting-
 import { judgeWaiting } from './ask-count.ts';
 import type { StoredBallot } from './running-count.ts';
 
-/** The ballots that the public count includes while an event keeps back who voted (completions 5.6). */
+/** The ballots that the public count includes while an event keeps back who has voted (completions 5.6). */
 export interface PublicSnapshot {
-  /** All logged ballots up to this leaf; -1 for none. */
+  /** The snapshot includes all logged ballots up to this leaf; -1 for none. */
   readonly lastLeaf: bigint;
   /** Number of logged ballots up to `lastLeaf`. */
   readonly boxBallots: number;
-  /** The ballots that waited for the log when the snapshot was made. */
+  /** The ballots that were waiting for the log when the snapshot was made. */
   readonly waiting: readonly StoredBallot[];
 }
 
@@ -37,9 +37,9 @@ const BALLOT_BYTES = 8 + 4;
 const placeOf = (eventId: string) => ({ table: 'public_snapshots', column: 'sealed', row: eventId });
 
 /**
- * Encrypts a snapshot: leaf (8 bytes), ballots of the box (8), number of waiting ballots (4); for each the weight (8, millionths),
- * the length of its packed entries (4) and the entries; zeros up to `room`. Numbers are big-endian.
- * @param room bytes of the waiting ballots as stored, which have equal lengths: the snapshot's length then reveals no choices
+ * Encrypts a snapshot: leaf (8 bytes), number of logged ballots (8), number of waiting ballots (4); for each waiting ballot the weight
+ * (8, millionths), the length of its packed entries (4) and the entries; zeros up to `room`. Numbers are big-endian.
+ * @param room bytes of the waiting ballots as stored, which have equal lengths: so the snapshot's length reveals no choices
  */
 function sealSnapshot(secrets: Secrets, eventId: string, snapshot: PublicSnapshot, room: number): Buffer {
   const { lastLeaf, boxBallots, waiting } = snapshot;
@@ -59,7 +59,7 @@ function sealSnapshot(secrets: Secrets, eventId: string, snapshot: PublicSnapsho
   return sealed;
 }
 
-/** Decrypts a snapshot; undefined if it was not encrypted under the event's key. */
+/** Decrypts a snapshot; undefined if it is not encrypted with the event's key. */
 export function openSnapshot(secrets: Secrets, eventId: string, sealed: Buffer): PublicSnapshot | undefined {
   const plain = secrets.openForeign(sealed, placeOf(eventId));
   if (plain === undefined) return undefined;
@@ -73,22 +73,22 @@ export function openSnapshot(secrets: Secrets, eventId: string, sealed: Buffer):
   return { lastLeaf: plain.readBigInt64BE(0), boxBallots: Number(plain.readBigInt64BE(8)), waiting };
 }
 
-/** Rolls a step back: with rows that other SQL wrote, it would reveal fewer than five ballots. */
+/** Rolls a step back. With rows that other SQL wrote, the step would reveal the choices of fewer than five ballots. */
 class StepRefused extends Error {}
 
-/** Each step decrypts and stores all waiting ballots: beyond MANY_WAITING, steps are 10 s apart; beyond MOST_WAITING none is made. */
+/** Each step decrypts and stores all waiting ballots. Above MANY_WAITING, steps are 10 s apart; above MOST_WAITING, there are none. */
 const MANY_WAITING = 1_000;
 const MOST_WAITING = 10_000;
 const MANY_EVERY_MS = 10_000;
-/** Most elections whose last step is remembered. */
+/** Number of elections whose last step is remembered. */
 const MOST_REMEMBERED = 10_000;
 
 type DisclosureDeps = Pick<Deps, 'db' | 'ballotKeys' | 'log'> & { readonly logKey: NoteVerifier };
 
-/** Shows who voted in elections, and the public count, in steps of at least five ballots; remembers how far each has gone. */
+/** Discloses who has voted in elections, and the public count, in steps of at least five ballots. Remembers the progress of each event. */
 export class Disclosure {
   readonly #deps: DisclosureDeps;
-  /** Most ballots shown, by the ID of the event's key: a step from an older snapshot that SQL restored would reveal single ballots. */
+  /** Most ballots shown, by the ID of the event's key. A step from an older snapshot, restored by SQL, would reveal single ballots. */
   readonly #shown = new RecentMap<number>(MOST_REMEMBERED);
   /** The latest key of each event. */
   readonly #keys = new RecentMap<string>(MOST_REMEMBERED);
@@ -98,17 +98,17 @@ export class Disclosure {
     this.#deps = deps;
   }
 
-  /** Makes the step of an event for a request, if one is due (completions 5.6) and no change holds the event. */
+  /** Makes the step of an event for a request, if a step is due (completions 5.6) and no change has locked the event. */
   async step(eventId: string): Promise<void> {
     await this.#make(eventId, { waits: false, goesOn: false });
   }
 
-  /** Makes every step that is due, in as many calls as its voters need. The turnout of a final result is right after the last one. */
+  /** Makes every step that is due, in as many calls as needed. The turnout of a final result is right after the last step. */
   async stepToEnd(eventId: string): Promise<void> {
     for (let goesOn = false; await this.#make(eventId, { waits: true, goesOn }); goesOn = true) await setImmediate();
   }
 
-  /** @returns whether voters are left to disclose */
+  /** @returns whether some voters are not disclosed yet */
   async #make(eventId: string, how: { readonly waits: boolean; readonly goesOn: boolean }): Promise<boolean> {
     const since = monotonicMs() - (this.#steppedAt.get(eventId) ?? Number.NEGATIVE_INFINITY);
     const most = since < MANY_EVERY_MS ? MANY_WAITING : MOST_WAITING;
@@ -157,7 +157,7 @@ export class Disclosure {
     const { sound } = await judgeWaiting(tx, secrets, event, queue, lastLeaf);
     const boxBallots = known.boxBallots + (await countBallots(tx, event.id, known.lastLeaf, lastLeaf));
     const snapshot = { lastLeaf, boxBallots, waiting: sound };
-    // More logged ballots than the signed head confirms: SQL inserted some, beside which a single real ballot could be recognised.
+    // The log has more ballots than its signed head confirms: SQL inserted some, and a single real ballot would stand out beside them.
     if (boxBallots > this.#confirmedOf(event, note)) throw new StepRefused();
     this.remember(event, ballotsOf(known));
     const shown = Math.max(ballotsOf(known), this.#shown.get(event.ballotKey ?? '') ?? 0);

@@ -21,11 +21,11 @@ const MAX_TITLE = 80;
 /** Characters that some file system refuses, or that hide or reorder parts of a name. */
 const UNFIT = /[\p{C}\p{Zl}\p{Zp}/\\:*?"<>|]+/gu;
 
-/** RFC 5987: percent-encodes all but attr-char, including the marks that encodeURIComponent leaves. */
+/** RFC 5987: percent-encodes all characters except attr-char, also the marks that encodeURIComponent leaves. */
 const encodeExtended = (text: string): string =>
   encodeURIComponent(text).replace(/['()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** The file name as a header, in ASCII for old clients. It says if the event is a rehearsal, because files are passed on alone. */
+/** The file name as a header, with an ASCII form for old clients. It names a rehearsal, because files are passed on alone. */
 export function fileNameHeader(
   { title: shown, code, rehearsalSince }: Pick<VotingEvent, 'title' | 'code' | 'rehearsalSince'>,
   kind: DownloadKind,
@@ -43,25 +43,25 @@ export type DownloadKind = (typeof DOWNLOAD_KINDS)[number];
 export const PAPER_SIZES = ['a4', 'letter'] as const;
 export type PaperSize = (typeof PAPER_SIZES)[number];
 
-/** Content of a link: one export of one event, for one account. */
+/** The content of a link: one export of one event, for one account. */
 const downloadSchema = z.object({
   kind: z.enum(DOWNLOAD_KINDS),
   eventId: z.string(),
   accountId: z.string(),
-  /** The API key that requested the link; the link ends when this key ends. */
+  /** The API key that requested the link. The link ends when this key ends. */
   keyId: z.string(),
   paper: z.enum(PAPER_SIZES),
-  /** The only position in the file; null for all. */
+  /** The only position in the file; null for all positions. */
   positionId: z.string().nullable(),
 });
 export type Download = Readonly<z.output<typeof downloadSchema>>;
 
-/** How long a link is good for (completions 3, "Results, votes, exports"). */
+/** How long a link can be used (completions 3, "Results, votes, exports"). */
 export const DOWNLOAD_LINK_MS = 5 * MINUTE_MS;
 
 const MAC_BYTES = 32;
 
-/** The token that ends a download URL: HMAC-SHA256 of the body, then the body itself. `kind` keeps links of two contents apart. */
+/** The token at the end of a download URL: HMAC-SHA256 of the body, then the body. `kind` keeps links of different contents apart. */
 export function signLink<Content extends { readonly kind: string }>(
   secrets: Secrets,
   content: Content,
@@ -71,7 +71,7 @@ export function signLink<Content extends { readonly kind: string }>(
   return Buffer.concat([secrets.mac('download', body), body]).toString('base64url');
 }
 
-/** @throws ApiError 403 `forbidden`, reason `download_link_invalid` if not signed here or outdated, else `download_link_expired` */
+/** @throws ApiError 403 `forbidden`: reason `download_link_invalid` if not signed here or outdated, otherwise `download_link_expired` */
 export function openLink<Content>(secrets: Secrets, token: string, schema: z.ZodType<Content>, nowMs: number): Content {
   const bytes = Buffer.from(token, 'base64url');
   const body = bytes.subarray(MAC_BYTES);
@@ -80,7 +80,7 @@ export function openLink<Content>(secrets: Secrets, token: string, schema: z.Zod
     bytes.toString('base64url') === token &&
     secrets.macs('download', body).some((mac) => equalSecrets(bytes.subarray(0, MAC_BYTES), mac));
   if (!genuine) throw refuse('download_link_invalid');
-  // A link of an earlier release may have another content.
+  // An earlier release may have signed a link with another content.
   const [expiresAt, content] = z.tuple([z.int(), z.unknown()]).parse(JSON.parse(body.toString('utf8')));
   const parsed = schema.safeParse(content);
   if (!parsed.success) throw refuse('download_link_outdated');
@@ -90,7 +90,7 @@ export function openLink<Content>(secrets: Secrets, token: string, schema: z.Zod
 
 const eventLink = z.object({ eventId: z.string() });
 
-/** The account of the event of a link if this cell holds the event, whatever else the link says and however old it is. */
+/** The account of a link's event if this cell has the event, even if the link has expired or is outdated. */
 export const accountOfLinkHere =
   ({ db, secrets }: Pick<Deps, 'db' | 'secrets'>) =>
   async (token: string): Promise<string | undefined> => {

@@ -54,14 +54,14 @@ const exportOf = <Query extends z.ZodType>(
     ...more,
   });
 
-/** Exports: each redirects to a signed address that needs no key for five minutes, and makes the file when it is fetched. */
+/** Exports. Each redirects to a signed URL that needs no key for five minutes; the file is made when it is fetched. */
 export function exportRouter(deps: Deps): Hono<Env> {
   const print = createPress(deps);
   const definitionOf = (event: VotingEvent) => requireBallotDefinition(deps.definitions, event);
   const event = loadEventWith('data_export', deps);
   const signedDownload = findTarget(async (c) => {
     const download = openDownload(deps.secrets, c.req.param('token') ?? '', deps.clock.now());
-    // The key, the sharing and the plan must still allow the file.
+    // The API key, the access to the event and the plan must still allow the file.
     if (!(await isKeyGood(deps, download.keyId, deps.clock.now()))) throw refuse('download_key_ended');
     const access = orNotFound(await findAccess(deps, download.accountId, download.eventId));
     requireFeature(deps.plans[access.ownerPlan], 'data_export');
@@ -151,9 +151,9 @@ export function exportRouter(deps: Deps): Hono<Env> {
         ...(await fileOf(deps, print, { row, definition: await definitionOf(row) }, download, life.gone)),
         headers: fileNameHeader(row, download.kind),
       });
-      // The work counts for the account that the address is signed for: one reader's address may be that of many.
+      // The work counts for the account for which the URL is signed, because many readers may share one network address.
       const read = () => asker.run({ account: download.accountId }, file);
-      // Reports have a queue of their own, in which the accounts take turns.
+      // Reports have their own queue, in which accounts take turns.
       return download.kind === 'pdf' ? answer(c, await life.rest(read())) : costly(c, read, download.accountId);
     },
   );

@@ -50,7 +50,7 @@ export const voteView = z
   });
 type Vote = z.output<typeof voteView>;
 
-/** `search`: part of a position's title, a candidate's name or a voter's visible ID, in any case. */
+/** `search` matches part of a position's title, of a candidate's name or of a voter's visible ID, in any case. */
 export const listVotesQuery = z.strictObject({
   limit: limitField(),
   cursor: cursorField(),
@@ -60,10 +60,10 @@ export const listVotesQuery = z.strictObject({
 });
 type VoteFilter = Omit<z.output<typeof listVotesQuery>, 'limit' | 'cursor'>;
 
-/** A vote, and its place for the cursor: that of its ballot, and the index in the ballot. */
+/** A vote, with its place for the cursor: the place of its ballot, and its index in the ballot. */
 type PlacedVote = ReturnType<typeof votesOf>[number];
 
-/** Most ballots that one request reads: a filter that few votes match must not scan all ballots. */
+/** Most ballots that a request reads, so that a filter that few votes match does not scan all ballots. */
 const MAX_BALLOTS = 2_000;
 
 function matcherOf({ search, positionId, candidateId }: VoteFilter) {
@@ -81,14 +81,14 @@ function votesOf(
   matches: ReturnType<typeof matcherOf>,
 ) {
   const opened = unlessSpoilt(() => openBallot(secrets, definition.event, ballot.codeTag, ballot.entries));
-  // Encrypted, but not by the service for this ballot: a forged row.
+  // The entries are encrypted, but not by the service for this ballot: the row is forged.
   if (opened === undefined) return [];
   const ballotId = opened.sealed?.id ?? ballot.id;
   const weight = weightsShown ? microToNumber(ballot.weightMicro) : null;
   return readChoices(definition, opened.entries).flatMap(({ position, candidate, kind, value }, index) => {
     if (!matches(position, candidate, ballot.voterId)) return [];
     const vote: Vote = {
-      // Derived from the ballot's random ID: a vote keeps its ID, which reveals nothing of the order.
+      // The vote's ID is derived from its ballot's random ID. So a vote keeps its ID, and the ID reveals nothing about the order of votes.
       id: `vot_${base32(sha256(`${ballotId}/${index}`), 26)}`,
       positionId: position.id,
       candidateId: candidate.id,
@@ -105,11 +105,11 @@ function votesOf(
 }
 
 /**
- * Lists votes of confirmed ballots (completions 3, "Results, votes, exports"): first of the ballots logged when the listing began, by
- * leaf; then of all others, by random ID. A ballot keeps its ID when it is logged, so each vote that existed at the beginning is
+ * Lists votes of confirmed ballots (completions 3, "Results, votes, exports"). First come the ballots that were logged when the listing
+ * began, by leaf; then all others, by random ID. A ballot keeps its ID when it is logged. So each vote that existed at the beginning is
  * listed once, whatever is confirmed or logged between two pages. A secret event lists logged ballots only: a waiting ballot would
  * show who has just voted.
- * @param after where the previous page ended: its `next`, which is null after the last vote
+ * @param after the previous page's `next`, which is null after the last vote
  */
 export async function listVotes(
   { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
@@ -120,7 +120,7 @@ export async function listVotes(
 ) {
   const weightsShown = await showsWeights(db, definition);
   const matches = matcherOf(filter);
-  // `<last leaf of the box when the listing began>/<place>/<index>`
+  // `<last logged leaf when the listing began>/<place>/<index>`
   const [begun, place, index] = after?.split('/') ?? [];
   const end =
     begun ?? (secrecyOf(definition.event) === 'secret' ? WHOLE_BOX : await readBoxEnd(db, definition.event.id));

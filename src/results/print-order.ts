@@ -12,18 +12,18 @@ export interface PrintOrder {
   >;
   readonly definitions: ReadonlyMap<string, { readonly definition: BallotPosition; readonly groupName: string | null }>;
   readonly groups: ReadonlyMap<string, string>;
-  /** Results; of a large event as the API's JSON text, which this thread parses to spare the main thread. */
+  /** The results. For a large event, they are the JSON text of the API, which this thread parses in place of the main thread. */
   readonly results: EventResults | Uint8Array<ArrayBuffer>;
   readonly size: PaperSize;
 }
 
-/** The fewest voters in a line of turnout, which must not show who voted (completions 5.6). */
+/** The fewest voters in a line of the turnout: a line of fewer could show who has voted (completions 5.6). */
 const SMALLEST = 5;
 
 /**
- * Turnout by group. The page also states the total, from which readers could calculate the line of all others. That line therefore
- * also needs five voters: if it has fewer, the smallest groups are moved into it.
- * @param names group names in display order; a group without a name counts among all others
+ * Turnout by group. The page also states the total, from which readers could calculate the line of all other voters. So that line also
+ * needs five voters: if it has fewer, the smallest groups are moved into it.
+ * @param names group names in display order; a group without a name counts as other voters
  */
 export function groupTurnout(
   { byGroup, log }: Pick<EventResults, 'byGroup' | 'log'>,

@@ -6,7 +6,7 @@ import type { PaperSize } from './download-link.ts';
 import type { PrintOrder } from './print-order.ts';
 import { hasOtherWeights, readVoterFigures } from './repository.ts';
 
-/** The largest report takes a few seconds; a slower one is aborted. */
+/** Time limit of a print, after which it is aborted. The largest report takes only a few seconds. */
 const MAX_PRINT_MS = 60_000;
 
 interface Print<T> {
@@ -15,11 +15,11 @@ interface Print<T> {
   callers: number;
 }
 
-/** Shares one print among all callers of the same report, and aborts it when the last of them has gone. */
+/** Shares one print among all callers of the same report, and aborts it when its last caller has disconnected. */
 export class SharedPrints<T> {
   readonly #prints = new Map<string, Print<T>>();
 
-  /** @param key equal for callers that may share a report @param gone aborted when the caller goes away */
+  /** @param key equal for callers that may share a report @param gone aborted when the caller disconnects */
   async print(key: string, gone: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const print = this.#prints.get(key) ?? this.#begin(key, work);
     print.callers += 1;
@@ -57,13 +57,13 @@ type PrintDeps = Pick<Deps, 'copy' | 'config' | 'counting' | 'leases' | 'threads
 
 export type PrintReport = ReturnType<typeof createPress>;
 
-/** Prints reports in threads: drawing is CPU work that would block the event loop, and voters with it. */
+/** Prints reports in threads, because drawing would block the event loop, and with it the voters' requests. */
 export function createPress(deps: PrintDeps) {
   const prints = new SharedPrints<Uint8Array<ArrayBuffer>>();
-  /** The report of an event now, as a PDF. @param gone aborted when the caller goes away @throws ApiError 429, 500 if too many are under way */
+  /** The event's present report as a PDF. @param gone aborted when the caller disconnects @throws ApiError 429, 500 if too many run */
   return (definition: BallotDefinition, size: PaperSize, nowMs: number, account: string, gone: AbortSignal) => {
     const { event } = definition;
-    // A caller may join a print of the same report that is under way: it is slightly older, and states its time.
+    // A caller may join a running print of the same report. That report is slightly older, and states its time.
     const key = `${event.id} ${paperOf(event)} ${size} ${statusAt(event, nowMs)}`;
     return prints.print(key, gone, async (signal) => {
       const place = await deps.leases.prints.take(account);
@@ -117,7 +117,7 @@ async function orderOf(
   const definitions = new Map(
     definition.positions.map((own) => {
       const groupName = own.groupId === null ? null : (groups.get(own.groupId) ?? null);
-      // Pass on only the withdrawn candidates: the results have all candidates, but not who has withdrawn.
+      // Pass on only the withdrawn candidates: the results contain all candidates, but not which have withdrawn.
       const withdrawn = own.everCandidates.filter(({ status }) => status === 'withdrawn');
       const bare = { ...own, candidates: [], everCandidates: withdrawn, allCandidates: [] };
       return [own.id, { definition: bare, groupName }];

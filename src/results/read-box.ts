@@ -6,12 +6,12 @@ import type { Database } from '#src/database/client.ts';
 import { type CopiedRow, CopyReader, copyPieces } from '#src/database/copy-rows.ts';
 import { Pauses } from '#src/platform/loop-turns.ts';
 
-/** Most ballots of one COPY statement, and of the first, when the ballots' length is still unknown. */
+/** Most ballots of a COPY statement; and of the first statement, before the length of the ballots is known. */
 export const BALLOTS_PER_COPY = 32_000;
 const FIRST_BALLOTS = 500;
-/** Target size of a COPY result: on a busy machine, receiving a larger one could come close to the statement timeout. */
+/** Target size of a COPY result. On a busy machine, receiving a larger result could come close to the statement timeout. */
 const BYTES_PER_COPY = 512 * 1024;
-/** Concurrent COPY statements: the database sends one result while another is counted. */
+/** Concurrent COPY statements: the database sends one result while another one is counted. */
 const COPIES = 2;
 
 /** Receives a packed ballot, from `start` to before `end`. The bytes are valid only during the call. */
@@ -22,15 +22,15 @@ const [FIRST_LEAF, BALLOTS, WEIGHTS, ENTRIES] = [0, 1, 2, 3];
 const ARRAY_HEAD_BYTES = 20;
 const WEIGHT_BYTES = 4 + 8;
 
-/** Passes on the ballots of blocks from after one leaf up to another. */
+/** Passes on ballots from rows of blocks: the ballots after one leaf, up to another leaf. */
 class BlockReader {
   readonly #take: TakeBallot;
   #row: CopiedRow | undefined;
   #weightMicro = 0n;
-  /** Whether each ballot of the block has a weight of its own. */
+  /** Whether each ballot of the block has its own weight; otherwise one weight is stored for all. */
   #isWeighted = false;
   #weightsAt = 0;
-  /** Indexes of the wanted ballots in the block: `#from` to before `#to`. */
+  /** Indexes in the block of the ballots to pass on: from `#from` to before `#to`. */
   #from = 0;
   #to = 0;
 
@@ -55,7 +55,7 @@ class BlockReader {
     const weights = ((ends[WEIGHTS] as number) - (starts[WEIGHTS] as number) - ARRAY_HEAD_BYTES) / WEIGHT_BYTES;
     if (weights !== 1 && weights !== ballots) throw new Error(`a block has ${weights} weights for ${ballots} ballots`);
     this.#isWeighted = weights > 1;
-    // Keep the previous bigint if the weight is equal, as for most ballots.
+    // Keep the previous bigint if the weight is equal, which most ballots' weights are.
     const weightMicro = bytes.readBigInt64BE(this.#weightsAt);
     if (weightMicro !== this.#weightMicro) this.#weightMicro = weightMicro;
   }
@@ -69,12 +69,11 @@ class BlockReader {
 }
 
 /**
- * Reads the logged ballots after a leaf by COPY, in any order, holding only a few results in memory. Leaves are only added, so
- * several COPYs can read up to the last one without a common snapshot. A block may reach into two COPYs; each takes only its own
- * leaves.
- * @param expect called first, with the most ballots to come
- * @param upTo the last leaf to read, unless it is the last of the box
- * @returns the last leaf that was read, `afterLeaf` if there was none
+ * Reads the logged ballots after a leaf by COPY, in any order, and keeps only a few results in memory. Leaves are only added, so
+ * several COPYs can read up to the last leaf without a common snapshot. A block may appear in two COPYs; each takes only its own leaves.
+ * @param expect called first, with the largest possible number of ballots
+ * @param upTo the last leaf to read; by default the last logged leaf
+ * @returns the last leaf that was read; `afterLeaf` if there was none
  */
 export async function readBox(
   db: Database,
@@ -109,7 +108,7 @@ export async function readBox(
       }
     }
   };
-  // Wait for all COPYs before throwing an error: none may go on adding to a count that is being discarded.
+  // Wait for all COPYs before throwing an error: a COPY that goes on would add to a count that is being discarded.
   const ended = await Promise.allSettled(Array.from({ length: COPIES }, copy));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return BigInt(last);

@@ -6,26 +6,26 @@ import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { runNamed } from '#src/database/client.ts';
 import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 
-/** A confirmed ballot, in the log or waiting for it. A waiting ballot's entries are encrypted, and opened with `codeTag`. */
+/** A confirmed ballot that is in the log or waits for it. A waiting ballot's entries are encrypted, and are opened with `codeTag`. */
 export type WaitingBallot = Pick<SealedBallot, 'entries' | 'weightMicro' | 'codeTag'>;
 
-/** The inputs of an event's results at one moment, without the ballots that the running count already has. */
+/** The inputs of an event's results at one moment. Ballots that the running count already contains are left out. */
 export type CountInputs = Awaited<ReturnType<typeof readCountInputs>>;
 
-/** If this many blocks of ballots were logged since the last count, the ballots are streamed (`readBox`). */
+/** From this number of newly logged blocks of ballots on, the ballots are streamed (`readBox`). */
 export const MAX_BOX_BLOCKS = 32;
 
 const BALLOT = 'b.weight_micro::text AS amount, b.entries, b.code_tag';
 
 /**
- * The ballot of a tag. Several indexes begin with the event, and a plan cached on a small table may use any; ORDER BY forces the
- * right one. BETWEEN ends the scan at the tag: otherwise it would go on over dead rows of ballots that have left.
+ * Finds the ballot of a tag. Several indexes begin with the event, and a plan cached on a small table may use any: ORDER BY forces the
+ * right one. BETWEEN ends the scan at the tag: otherwise it would go on over dead rows of ballots that have left the table.
  */
 const ofTag = (table: string): string =>
   `SELECT x.weight_micro, x.entries, x.code_tag FROM ${table} x
     WHERE x.voting_event_id = v.voting_event_id AND x.code_tag BETWEEN v.code_tag AND v.code_tag ORDER BY x.code_tag LIMIT 1`;
 
-/** Above every leaf: with an upper bound the planner expects a narrow range, even if the lower bound is a parameter. */
+/** Above every leaf. With an upper bound, the planner expects a narrow range, even if the lower bound is a parameter. */
 const NO_LEAF = 2n ** 62n;
 
 const BASE = `
@@ -61,7 +61,7 @@ const KEPT_BACK = `
   UNION ALL SELECT 'withheld', group_id, weight_micro::text, NULL, NULL FROM withheld_approvals($1)`;
 
 interface MomentRow {
-  /** What the row is, as the statement names it. */
+  /** The kind of the row, as the statement names it. */
   readonly kind: string;
   readonly number: string;
   readonly amount: string;
@@ -74,7 +74,7 @@ function ballotOf({ amount, entries, code_tag }: MomentRow): WaitingBallot {
   return { entries, weightMicro: BigInt(amount), codeTag: code_tag };
 }
 
-/** The ballots of blocks after a leaf. @throws BlockSpoilt */
+/** The ballots of blocks that come after a leaf. @throws BlockSpoilt */
 function boxOf(blocks: readonly MomentRow[], afterLeaf: bigint) {
   let last = afterLeaf;
   const ballots = blocks.flatMap(({ number, amount, entries, code_tag }): WaitingBallot[] => {
@@ -88,9 +88,9 @@ function boxOf(blocks: readonly MomentRow[], afterLeaf: bigint) {
 }
 
 /**
- * Reads all in one statement, so in one snapshot: a ballot that moves from the queue to the box meanwhile is in exactly one of them.
- * Reads only what is new, by index, however many ballots and voters there are.
- * @param keepsBack whether the event is secret and not final; then also reads what is kept back
+ * Reads everything in one statement, so from one snapshot: a ballot that is logged meanwhile is either in the queue or in the box (the
+ * table of logged ballots). Reads only new rows, by index, however many ballots and voters there are.
+ * @param keepsBack whether the event is secret and not final; then also reads what must be kept back
  */
 export async function readCountInputs(pool: Pool, eventId: string, afterLeaf: bigint, keepsBack: boolean) {
   const [name, text] = keepsBack ? ['read_moment_of_secret', BASE + KEPT_BACK] : ['read_moment', BASE];
@@ -104,40 +104,40 @@ export async function readCountInputs(pool: Pool, eventId: string, afterLeaf: bi
   const withheld = of('withheld');
   const withheldOf = (group: string): bigint => sumOf(withheld.filter(({ number }) => number === group));
   return {
-    /** Logged ballots after the given leaf; undefined if they are too many for one answer. */
+    /** Logged ballots after the given leaf; undefined if they are too many for one statement. */
     box: box.length === MAX_BOX_BLOCKS ? undefined : boxOf(box, afterLeaf),
     /** Confirmed ballots that are not in the log yet. */
     queue: of('queue').map(ballotOf),
     /**
-     * Confirmed ballots that became void before the close: they do not count, although they are logged or queued. Payments of an
-     * election are never reversed: SQL wrote a row that says so, and it must not exclude a ballot.
+     * Confirmed ballots that became void before the close. They do not count, although they are logged or queued. Payments of an election
+     * are never reversed: there, SQL wrote the row, which must not exclude a ballot.
      */
     voided: keepsBack ? [] : of('voided').map(ballotOf),
-    /** Ballots whose `void` leaf comes after the `close` leaf: the final result counts them, `afterReversals` does not. */
+    /** Ballots whose `void` leaf comes after the `close` leaf. The final result counts them; `afterReversals` does not. */
     reversed: keepsBack ? [] : of('reversed').map(ballotOf),
-    /** Number of voters not disclosed yet, at most five. It, `snapshot` and `rare` are read only if the event keeps something back. */
+    /** Number of undisclosed voters, at most five. Like `snapshot` and `rare`, it is read only if the event keeps something back. */
     undisclosed: of('undisclosed').length,
     /** The encrypted `PublicSnapshot`; undefined before the first disclosure step. */
     snapshot: of('snapshot')[0]?.entries ?? undefined,
-    /** Whether some weight has fewer than five holders. */
+    /** Whether fewer than five voters have some weight. */
     rare: of('rare').length > 0,
     log: log?.entries == null ? new CompactRange() : CompactRange.fromBytes(log.entries),
-    /** The encrypted seed of the lot; undefined before the log has opened. */
+    /** The encrypted seed of the lot; undefined until the log has opened. */
     seed: log?.amount,
-    /** Whether a check found that the ballots or their log are not what was signed. */
+    /** Whether a check found that the ballots or their log differ from the signed data. */
     disputed: of('disputed').length > 0,
     /** Weight of the approved voters. */
     electorate: {
       weightMicro: BigInt(electorate?.amount ?? 0) - sumOf(withheld),
       byGroup: new Map(of('group').map(({ number, amount }) => [number, BigInt(amount) - withheldOf(number)])),
     },
-    /** Whether the weight of any voter is not whole. */
+    /** Whether some voter's weight is not whole. */
     fractional: of('fractional').length > 0,
-    /** Whether the weight of any voter is not 1. */
+    /** Whether some voter's weight is not 1. */
     weighted: of('weighted').length > 0,
-    /** Letters with voter keys that were printed. */
+    /** Number of printed letters with voter keys. */
     letters: Number(of('letters')[0]?.number ?? 0),
-    /** Changes of the roll after the opening. */
+    /** Numbers of changes of the roll after the opening. */
     changes: { identity: Number(changes?.number ?? 0), roll: Number(changes?.amount ?? 0) },
   };
 }

@@ -82,7 +82,7 @@ export const statsView = z
   });
 export type StatsView = z.output<typeof statsView>;
 
-/** The figures of an event (completions 3, rule 6). Ballots and votes change in the disclosure steps of the audience (completions 5.6). */
+/** The figures of an event (completions 3, rule 6). Those of ballots and votes change in disclosure steps (completions 5.6). */
 export async function readStats(
   { reads }: Pick<Deps, 'reads'>,
   counting: Counting,
@@ -91,18 +91,18 @@ export async function readStats(
   nowMs: number,
 ): Promise<StatsView> {
   const { event } = definition;
-  // Count first: the count runs a due disclosure step, which the figures must show.
+  // Count first, because the count makes a due disclosure step, which the figures must show.
   const count = await counting.summary(definition, audience, nowMs);
   const read = () =>
     Promise.all([
       readVoterFigures(reads, event.id),
       readPaymentFigures(reads, event.id),
-      // Read the event again: its change counters grow without a new version of the definition.
+      // Read the event again, because its counters of changes grow without a new version of the definition.
       findEventById(reads, event.id),
     ]);
   let found = await read();
   if (found[0].waiting && isFinalAt(event, nowMs)) {
-    // The final result discloses the remaining voters. The result may have just become final: make that step, and read again, once.
+    // A final result discloses the remaining voters. This result may have just become final: make that step now, and read once more.
     await counting.disclosure.step(event.id);
     found = await read();
   }
@@ -116,7 +116,7 @@ export async function readStats(
     voters: {
       ...heads,
       weight: microToNumber(BigInt(weight)),
-      // Ballots show their weight, not their voters: kept back as the results are, where a weight has few holders (completions 5.6).
+      // Ballots show their weight, but not their voter: if few voters have a weight, keep the sum back like the results (completions 5.6).
       votedWeight: event.type === 'poll' ? microToNumber(BigInt(votedWeight)) : count.weight,
     },
     turnout: {
@@ -145,10 +145,10 @@ export async function readStats(
   };
 }
 
-/** With more rows than this that can be merged, they are, so that their sum stays cheap. */
+/** From this number of mergeable rows on, an event's rows are merged, so that their sum stays cheap. */
 const MAX_ROLL_CHANGES = 200;
 
-/** Merges the roll changes of 200 events at most: the figures of a large event may not be read for days. */
+/** Merges the rows of roll figures of at most 200 events, because the figures of a large event may not be read for days. */
 export async function foldAllRollFigures(db: Database): Promise<void> {
   const many = sql`SELECT voting_event_id FROM roll_figures GROUP BY 1
     HAVING count(*) - count(DISTINCT (group_id, status, source)) > ${MAX_ROLL_CHANGES} LIMIT 200`;

@@ -8,10 +8,10 @@ import { MAY_VOTE } from '#src/voters/notification.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import type { StatsView } from './read-stats.ts';
 
-/** SQL: whether a ballot `b` does not count. Lists and records, like the result, leave it out. */
+/** SQL: whether a ballot `b` does not count. Lists and records leave it out, as the result does. */
 const isVoid = sql.raw(NOT_COUNTED);
 
-/** The electorate in millionths of weight, read twice at one moment: as the sum of its changes, and from the roll itself. */
+/** The electorate in millionths of weight, read twice at one moment: as the sum of its stored figures, and from the roll itself. */
 export async function readElectorateTwice(executor: Executor, eventId: string) {
   const { rows } = await executor.execute<{ summed: string; counted: string }>(sql`
     SELECT (SELECT weight_micro FROM electorate(${eventId}))::text AS summed,
@@ -27,13 +27,13 @@ interface VoterFigures extends Record<string, unknown> {
     readonly approvedWeight: string;
     readonly votedWeight: string;
   };
-  /** Whether somebody voted who is not disclosed yet. */
+  /** Whether some voter who has voted is not disclosed yet. */
   readonly waiting: boolean;
   readonly pendingBallots: number;
   readonly byGroup: StatsView['byGroup'];
 }
 
-/** The figures of an event's roll, sums of its rows of changes, however many voters there are; and of its pending ballots. */
+/** The figures of an event's roll, summed from rows of figures, which are few however many voters there are; and its pending ballots. */
 export async function readVoterFigures(executor: Executor, eventId: string): Promise<VoterFigures> {
   const { rows } = await executor.execute<VoterFigures>(sql`
     WITH f AS MATERIALIZED (
@@ -62,7 +62,7 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
   return row;
 }
 
-/** Whether a voter weighs something else than 1, by the ends of an index: weights of 0.5 and 1.5 have the sum of two voters. */
+/** Whether a voter's weight is not 1. Reads both ends of an index, because a sum would not do: 0.5 and 1.5 add up to two voters. */
 export const hasOtherWeights = (executor: Executor, eventId: string): Promise<boolean> =>
   isTrue(
     executor,
@@ -70,23 +70,23 @@ export const hasOtherWeights = (executor: Executor, eventId: string): Promise<bo
   );
 
 export interface StoredVoteBallot extends Omit<SealedBallot, 'salt'> {
-  /** Position in a listing: `b` and the leaf in the box; `u` and the random ID behind the box's `end`. */
+  /** Position in a listing: `b` and the leaf of a ballot in the box (the logged ballots), or `u` and the random ID of a later ballot. */
   readonly place: string;
 }
 
 const VOTE_BALLOTS = 200;
 
-/** An `end` above every leaf: lists all logged ballots, and no queued ballots. */
+/** An `end` above every leaf: the listing has all logged ballots, and no queued ballots. */
 export const WHOLE_BOX = String(2n ** 62n);
 
-/** Where a page of ballots begins: `b` and a leaf of the box, or `u` and the ID of a ballot behind the box's `end`. */
+/** Where a page of ballots begins: `b` and a leaf in the box up to `end`, or `u` and the random ID of any other ballot. */
 interface PageStart {
   readonly end: string;
   readonly place: string | undefined;
   readonly inclusive: boolean;
 }
 
-/** Confirmed ballots from a place on: the box up to `end` by leaf, then ballots sealed later and queued ballots by random ID. */
+/** Confirmed ballots from a place on: the logged ballots up to `end`, by leaf; then later logged and queued ballots, by random ID. */
 export async function readBallotPage(
   executor: Executor,
   eventId: string,
@@ -101,7 +101,7 @@ export async function readBallotPage(
   return (await executor.execute<RowOf<StoredVoteBallot>>(page)).rows.map(withWeight);
 }
 
-/** The next logged ballots that count; none at the end of the box. */
+/** The next logged ballots that count; none at the end of the log. */
 async function readBoxPage(
   executor: Executor,
   eventId: string,
@@ -135,7 +135,7 @@ const VOTE_COLUMNS = sql`id, entries, weight_micro, code_tag, voter_id, country_
 const VOTE_FIELDS = sql`id, entries, weight_micro AS "weightMicro", code_tag AS "codeTag", voter_id AS "voterId",
   country_code AS "countryCode", submitted_at::float8 AS "submittedAt"`;
 
-/** Ballots sealed after `end` and queued ballots, by ID. Few ballots are sealed during a listing: read them by leaf, then sort. */
+/** Ballots logged after `end` and queued ballots, by ID. Few ballots are logged during a listing: read these by leaf, then sort. */
 const laterPage = (eventId: string, end: string, id: string, inclusive: boolean): SQL => sql`
   SELECT 'u' || id AS place, ${VOTE_FIELDS} FROM (
     SELECT ${eventId} AS voting_event_id, ${VOTE_COLUMNS} FROM sealed_ballots(${eventId}, ${end}::bigint - ${BLOCK_BALLOTS} + 1)
@@ -144,8 +144,8 @@ const laterPage = (eventId: string, end: string, id: string, inclusive: boolean)
   WHERE id ${inclusive ? sql`>=` : sql`>`} ${id} AND NOT ${isVoid} ORDER BY id LIMIT ${VOTE_BALLOTS}`;
 
 /**
- * Whether each weight of an election has at least `holders` approved voters. If weights differ, each must have them in every class,
- * because a ballot's contests show its voter's class: a group with positions of its own, or all other voters. The roll is read only then.
+ * Whether each weight of an election has at least `holders` approved voters. If weights differ, each needs them in every class, because
+ * a ballot's contests show its voter's class: a group with its own positions, or all other voters. The roll is read only in that case.
  */
 function hasOnlyCommonWeights(executor: Executor, eventId: string, holders: number): Promise<boolean> {
   const approved = sql`v.voting_event_id = ${eventId} AND v.deleted_at IS NULL AND v.status = 'approved'`;
@@ -165,8 +165,7 @@ export type RecordBallot = Pick<SealedBallot, 'id' | 'entries' | 'weightMicro' |
 
 const RECORDS = 2_000;
 
-/** Reads the end of the box and the queued ballots from one snapshot. Random tags sort the queue: without ORDER BY its rows would show
- * the order in which they were written. */
+/** The end of the box and the queued ballots from one snapshot. Sorted by random tags, the queue does not show the order of votes. */
 export function readRecordMoment(db: Database, eventId: string) {
   return atOneMoment(db, async (tx) => {
     const last = await readBoxEnd(tx, eventId);
@@ -177,7 +176,7 @@ export function readRecordMoment(db: Database, eventId: string) {
   });
 }
 
-/** Every confirmed ballot that counts at a moment: box, then queue. No transaction, because ballots in the box never change. */
+/** Yields every confirmed ballot that counts at a moment: box, then queue. Needs no transaction: ballots in the box never change. */
 export async function* readRecords(
   db: Database,
   eventId: string,
@@ -193,9 +192,9 @@ export async function* readRecords(
   yield moment.queue;
 }
 
-/** A secret event shows ballots' weights only if each weight has at least this many holders who could have cast the ballot. */
+/** A secret event shows the weights of ballots only if at least this many voters with each weight could have cast the ballot. */
 export const COMMON_WEIGHT_HOLDERS = 5;
 
-/** Whether lists show weights: all or none, because the only ballot without one would be that of a voter whose weight is rare. */
+/** Whether lists show weights. They show all or none: if one ballot lacked its weight, its voter would be known to have a rare one. */
 export const showsWeights = async (executor: Executor, { event }: BallotDefinition): Promise<boolean> =>
   secrecyOf(event) !== 'secret' || hasOnlyCommonWeights(executor, event.id, COMMON_WEIGHT_HOLDERS);

@@ -9,7 +9,7 @@ const COLUMNS = [
   ...(['toCandidateId', 'toCandidate', 'votes', 'weight', 'value'] as const),
 ];
 type Cell = string | number | boolean | null;
-/** One row of the table. Columns that do not apply to its `record` stay empty. */
+/** One row of the table. Columns that do not apply to its kind of `record` stay empty. */
 type Row = { readonly record: string } & { readonly [Column in (typeof COLUMNS)[number]]?: Cell };
 
 const line = (row: Row): string =>
@@ -69,7 +69,7 @@ function* roundRows(place: Place, round: Round, names: ReadonlyMap<string, strin
   yield* tieRows(place, round.tie, names, round.round);
 }
 
-/** Rows of runner-up, runoff, margin, first choices, the last two, and pairs. */
+/** Rows of runner-up, runoff, margin, first choices, the last two candidates, and pairs. */
 function* furtherRows(place: Place, result: PositionResult, names: ReadonlyMap<string, string>): Generator<Row> {
   const { runnerUp, runoff, margin, firstChoices, finalTwo, pairwise } = result;
   const one = (candidateId: string): Row => ({
@@ -124,7 +124,7 @@ function* positionRows(result: PositionResult): Generator<Row> {
   for (const round of result.rounds ?? []) yield* roundRows(place, round, names);
 }
 
-/** The results as one table (RFC 4180), one figure a row. Without the byte order mark, spreadsheets would read names as Latin-1. */
+/** The results as one table (RFC 4180), one figure in each row. Without the byte order mark, spreadsheets would read names as Latin-1. */
 export function* writeCsv(results: EventResults): Generator<string> {
   yield `\ufeff${COLUMNS.join(',')}\r\n`;
   for (const row of eventRows(results)) yield line(row);
@@ -138,7 +138,7 @@ const TABLE_COLUMNS = [
   ...['candidateId', 'candidate', 'votes', 'weight', 'winner', 'tied', 'final'],
 ];
 
-/** The results for a spreadsheet to filter and sort: one candidate a row with its position, most votes first. */
+/** The results as a table to filter and sort in a spreadsheet: one row for each candidate of a position, most votes first. */
 function* writeTable({ positions, final, rehearsal }: EventResults): Generator<string> {
   const mark = rehearsal === undefined ? {} : { rehearsal };
   yield `\ufeff${[...TABLE_COLUMNS, ...Object.keys(mark)].join(',')}\r\n`;
@@ -153,7 +153,7 @@ function* writeTable({ positions, final, rehearsal }: EventResults): Generator<s
   }
 }
 
-/** `{ data }` as `GET …/results` gives it, in pieces down to the rounds of a position, which fill a hundred megabytes for a thousand candidates. */
+/** The `{ data }` of `GET …/results` in small pieces: the rounds of a position with a thousand candidates have a hundred megabytes. */
 function* writeJson(data: EventResults): Generator<string> {
   yield* jsonPieces({ data }, 5);
   yield '\n';

@@ -34,7 +34,7 @@ const roundsQuery = z.strictObject({
   fromRound: z.coerce.number().int().min(1).max(100_000).default(1),
 });
 
-/** An observer reads final results always, earlier ones as the public does (completions 2.1). @throws ApiError 403 `results_not_available` */
+/** An observer may always read final results, others when the public may (completions 2.1). @throws ApiError 403 `results_not_available` */
 function requireAvailable({ scopes }: Pick<Caller, 'scopes'>, event: VotingEvent, nowMs: number): void {
   if (scopes.includes('observe') && event.finalAt !== null) return;
   if (!publicResultsAvailable(event, nowMs)) throw refuse('results_not_available');
@@ -54,7 +54,7 @@ interface ResultsAddress<Target> {
   readonly refusals: readonly RefusalCase[];
 }
 
-/** Adds the routes of results, and of the rounds of a ranked count in pages. */
+/** Adds the routes of the results, and of a ranked count's rounds, in pages. */
 function addResults<Target extends Organizer | VoteCaller>(
   router: Hono<Env>,
   deps: Deps,
@@ -142,7 +142,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
             deps,
             counting,
             await definitionOf(c.get('target').event),
-            // An observer sees the same as a vote key until the results are final (completions 2.1).
+            // Until the results are final, an observer sees the same as a key of scope `vote` (completions 2.1).
             c.get('caller').scopes.includes('read') ? 'organizer' : 'public',
             deps.clock.now(),
           ),

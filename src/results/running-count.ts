@@ -13,22 +13,22 @@ export interface StoredBallot {
   readonly weightMicro: bigint;
 }
 
-/** A ballot names a position or candidate that this version of the definition lacks: it was cast under a newer one. */
+/** A ballot names a position or candidate that this version of the definition lacks. It was cast under a newer version. */
 export class BallotDefinitionLacks extends Error {}
 
 interface Counted {
-  /** The only group that may vote on the position; null for everybody. */
+  /** The only group that may vote on the position; null if all voters may. */
   readonly groupId: string | null;
   readonly count: PositionCount;
   readonly indexes: CandidateIndexes;
-  /** How often ballots name each candidate; only noted where some candidate is unlisted. */
+  /** How many ballots name each candidate. Noted only if some candidate is unlisted. */
   readonly named: Float64Array;
   /** By index: whether the candidate is shown only if a ballot names it. */
   readonly unlisted: readonly boolean[];
   readonly hasUnlisted: boolean;
 }
 
-/** Counts the entries of the position that `reader` has reached. @throws BallotDefinitionLacks for an unknown candidate */
+/** Counts the entries of the position at which `reader` stands. @throws BallotDefinitionLacks for an unknown candidate */
 export function addAnswer(counted: Counted, reader: BallotReader, weightMicro: bigint, times: 1 | -1): void {
   if (addRanking(counted, reader, weightMicro, times)) return;
   const unknown = reader.readEntries(counted.indexes);
@@ -38,7 +38,7 @@ export function addAnswer(counted: Counted, reader: BallotReader, weightMicro: b
   counted.count.add(reader, weightMicro, times);
 }
 
-/** Decodes a ranking directly into the count's memory. @returns false if that is not possible; then nothing was read */
+/** Decodes a ranking directly into the count's memory. @returns false, with nothing read, if that is not possible */
 function addRanking(counted: Counted, reader: BallotReader, weightMicro: bigint, times: 1 | -1): boolean {
   const { count, hasUnlisted, indexes } = counted;
   const sink = count.rankingSink;
@@ -56,14 +56,14 @@ function noteNamed(named: Float64Array, { candidates, length }: BallotReader, ti
   }
 }
 
-/** Leaves rows out of a result, and what a scale without 0 has given them out of its sum of votes. */
+/** Leaves candidates out of a result. Also subtracts the votes that they got only because their scale has no 0. */
 function withoutRows(result: PositionResult, isLeftOut: (index: number) => boolean): PositionResult {
   const gone = result.candidates.filter((_, index) => isLeftOut(index));
   const totalVotes = gone.reduce((total, { votesWon }) => total - votesWon, result.totalVotes);
   return { ...result, totalVotes, candidates: result.candidates.filter((row) => !gone.includes(row)) };
 }
 
-/** Arrays are faster than maps. @returns the table of each position, and how many bytes all of them take */
+/** Tables by candidate number, as arrays, which are faster than maps. @returns the table of each position, and the bytes of all */
 function indexCandidates(positions: readonly BallotPosition[]) {
   const numbers = new Set(positions.flatMap(({ allCandidates }) => allCandidates.map(({ number }) => number)));
   const places = new Int32Array([...numbers].reduce((most, number) => Math.max(most, number), 0) + 1);
@@ -85,23 +85,23 @@ function tallyPosition(position: BallotPosition, candidates: readonly Candidate[
 }
 
 export interface EventReportOptions extends ReportOptions {
-  /** The part of the electorate in each group; positions of a group are measured against it. */
+  /** The electorate of each group. Positions of a group are measured against it. */
   readonly electorateByGroup?: ReadonlyMap<string, bigint>;
 }
 
-/** A count of all positions of an event under one version of its definition, to which new ballots are added. */
+/** A count of all positions of an event under one version of its definition. New ballots are added to it. */
 export class RunningCount {
   readonly definitionVersion: number;
   readonly #heldAtStart: number;
-  /** The last leaf that was counted; -1 before the first. */
+  /** The last leaf that was counted; -1 before the first leaf. */
   lastLeaf = -1n;
   ballots = 0;
   readonly #weight = new WeightSum();
-  /** Votes: entries of all ballots together. */
+  /** Number of votes, that is, of the entries of all ballots. */
   entries = 0;
-  /** Ballots whose weight is not whole. */
+  /** Number of ballots whose weight is not whole. */
   fractional = 0;
-  /** Ballots whose weight is not 1. */
+  /** Number of ballots whose weight is not 1. */
   weighted = 0;
   readonly #positions = new Map<number, Counted>();
   readonly #reader = new BallotReader();
@@ -111,7 +111,7 @@ export class RunningCount {
     const { tables, bytes } = indexCandidates(definition.positions);
     this.#heldAtStart = 20_000 + bytes + 500 * choicesIn(definition);
     for (const [at, position] of definition.positions.entries()) {
-      // Candidates of any status: a cast ballot may name them, and a count that failed on it would leave no result.
+      // Candidates of any status, because a cast ballot may name them: if the count failed on such a ballot, there would be no result.
       const candidates = position.allCandidates;
       const unlisted = candidates.map(({ status }) => status === 'pending' || status === 'rejected');
       this.#positions.set(position.number, {
@@ -129,17 +129,17 @@ export class RunningCount {
     return this.#weight.micro;
   }
 
-  /** About what it takes in memory now: the sums and rankings of its ballots, too. */
+  /** About how many bytes of memory the count takes now, with the sums and rankings of its ballots. */
   get heldBytes(): number {
     return [...this.#positions.values()].reduce((sum, { count }) => sum + count.heldBytes, this.#heldAtStart);
   }
 
-  /** Announces how many ballots to expect at most, so that room is made at once. */
+  /** Announces the largest number of ballots to expect, so that memory is allocated at once. */
   expect(ballots: number): void {
     for (const { count } of this.#positions.values()) count.rankingSink?.expect(ballots);
   }
 
-  /** Counts ballots, or takes them out again with `times` -1. */
+  /** Counts ballots. With `times` -1, takes them out again. */
   async add(stored: readonly StoredBallot[], times: 1 | -1): Promise<void> {
     const pauses = new Pauses();
     for (const { entries, weightMicro } of stored) {
@@ -148,7 +148,7 @@ export class RunningCount {
     }
   }
 
-  /** Counts the packed ballot that is `bytes` from `start` to before `end`. */
+  /** Counts the packed ballot in `bytes` from `start` to before `end`. */
   addPacked(bytes: Uint8Array, start: number, end: number, weightMicro: bigint, times: 1 | -1): void {
     const reader = this.#reader;
     reader.open(bytes, start, end);
@@ -168,12 +168,12 @@ export class RunningCount {
     if (weightMicro % MICRO !== 0n) this.fractional += times;
   }
 
-  /** A page of the rounds of a position, by its number; undefined for an unknown one. */
+  /** A page of a position's rounds, by the position's number; undefined for an unknown number. */
   rounds(positionNumber: number, options: ReportOptions, fromRound: number): RoundPage | undefined {
     return this.#positions.get(positionNumber)?.count.rounds(options, fromRound);
   }
 
-  /** The results of all positions, with pauses between two of them: a ranked one may take a second. */
+  /** The results of all positions, with pauses in between, because a ranked position may take a second. */
   async report({ electorateByGroup, ...options }: EventReportOptions): Promise<PositionResult[]> {
     const results: PositionResult[] = [];
     const pauses = new Pauses();

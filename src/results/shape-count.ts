@@ -8,13 +8,13 @@ import type { EventResults } from './event-results.ts';
 import type { CountInputs } from './read-count-inputs.ts';
 import type { EventReportOptions, RunningCount } from './running-count.ts';
 
-/** The part of the results that comes from a count; the rest comes from the event and the clock. */
+/** The part of the results that comes from a count. The rest comes from the event and the clock. */
 export interface Counted extends Awaited<ReturnType<typeof shape>> {
-  /** Whether a waiting ballot was left out as forged (`judgeWaiting`). */
+  /** Whether a waiting ballot was left out because it is forged (`judgeWaiting`). */
   readonly isForged: boolean;
 }
 
-/** The electorate, at least the weight of the ballots: it lacks approvals that are kept back, and turnout must not exceed 100 %. */
+/** The electorate. It may lack approvals that are kept back, so it is at least the weight of the ballots: turnout must not exceed 100 %. */
 export const electorateOf = ({ electorate }: CountInputs, { weightMicro }: RunningCount): bigint =>
   electorate.weightMicro > weightMicro ? electorate.weightMicro : weightMicro;
 
@@ -36,7 +36,7 @@ export function describe(
   const { fractional, weighted } = inputs;
   const made = [
     running.definitionVersion,
-    // Each new snapshot has more ballots than the last, so their number identifies it.
+    // Each new snapshot has more ballots than the last one, so its number of ballots identifies it.
     shown === undefined ? running.lastLeaf : `${shown.boxBallots} ${shown.waiting.length}`,
     weightMicro,
     ...groups,
@@ -53,7 +53,7 @@ export async function shape(running: RunningCount, options: EventReportOptions) 
   const positions: EventResults['positions'] = await running.report(options);
   return {
     stats: {
-      // The sum of scores is no number of votes, and below zero on some scales.
+      // A sum of scores is no number of votes, and on some scales is below zero.
       totalVotes: positions.reduce(
         (sum, { votingMethod, totalVotes }) => (votingMethod === 'score' ? sum : sum + totalVotes),
         0,
@@ -74,7 +74,7 @@ export async function shape(running: RunningCount, options: EventReportOptions) 
 
 export type CountSummary = Awaited<ReturnType<typeof summarise>>;
 
-/** The part of the results that the figures of an event need. */
+/** The part of the results that the figures of an event show. */
 export async function summarise(
   counter: EventCounter,
   definition: BallotDefinition,
@@ -83,11 +83,11 @@ export async function summarise(
 ) {
   const { results, confirmed, weight } = await counter.count(definition, audience, nowMs);
   return {
-    // All of them, which is no secret: every signed checkpoint states the number.
+    // The number of all ballots is not secret: every signed checkpoint states it.
     ballots: confirmed,
-    // This and the rest are of the ballots that the audience is shown.
+    // This and all below is about the ballots that the audience may see.
     entries: results.stats.entries,
-    // Next to the roll of a small group, a single ballot would show who voted or abstained.
+    // Counts shown ballots, too: beside the roll of a small group, a change by one ballot would show who voted or abstained.
     byPosition: results.positions.map(({ id, ballots, abstentions }) => ({ positionId: id, ballots, abstentions })),
     weight: Number(weight),
     turnout: results.stats.turnout,

@@ -10,7 +10,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { readRecordMoment, readRecords, showsWeights } from './repository.ts';
 
-/** The position to export. @param event the current row @throws ApiError 404; 400 without rankings; 403 `openings_not_available` */
+/** The position to export. @param event its current row @throws ApiError 404; 400 if it has no rankings; 403 `openings_not_available` */
 export function requireRankedPosition(
   definition: BallotDefinition,
   { finalAt }: Pick<VotingEvent, 'finalAt'>,
@@ -25,22 +25,22 @@ export function requireRankedPosition(
   return position;
 }
 
-/** The unit of weights in BLT, which knows only whole numbers. @throws ApiError 409 `weights_kept_back` if a weight would show a voter */
+/** The unit of weights in BLT, which has only whole numbers. @throws ApiError 409 `weights_kept_back` if a weight would identify a voter */
 export async function weightUnit(db: Database, definition: BallotDefinition): Promise<bigint> {
   const weights = await listBallotWeights(db, definition.event.id);
-  // Equal weights identify no voter.
+  // If all weights are equal, they identify no voter.
   if (weights.length <= 1) return weights[0] ?? 1n;
   if (!(await showsWeights(db, definition))) throw refuse('weights_kept_back');
   return weights.reduce(greatestCommonDivisor, 0n);
 }
 
-/** The format has no way to write a quote within quotes. */
+/** Replaces double quotes, which the format cannot express within quotes. */
 const quoted = (text: string): string => `"${text.replaceAll('"', "'")}"`;
 
 /**
- * The ballots of a ranked position as BLT, a format of counting programs: one line a ballot in log order, candidates as their number
- * in the list at the end, no gaps between ranks, a minus before withdrawn candidates. Abstentions are ballots without a choice;
- * ballots to which the position was not open are left out.
+ * The ballots of a ranked position as BLT, a format of counting programs: one line for each ballot, in log order. Candidates are numbered
+ * by the list at the end, ranks have no gaps, and a minus precedes withdrawn candidates. An abstention is a ballot without a choice. A
+ * ballot to which the position was not open is left out.
  */
 export async function* writeBlt(
   { db, secrets }: { readonly db: Database; readonly secrets: Secrets },

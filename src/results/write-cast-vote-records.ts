@@ -57,7 +57,7 @@ function contestOf(position: BallotPosition) {
 const contestsOf = (definition: BallotDefinition): BallotPosition[] =>
   definition.positions.filter((position) => position.everCandidates.length > 0);
 
-/** NIST's format has no report without a contest. @throws ApiError 409 `conflict`, reason `not_ready` */
+/** Refuses an event without contests, because NIST's format needs at least one. @throws ApiError 409 `conflict`, reason `not_ready` */
 export function requireContests(definition: BallotDefinition): void {
   if (contestsOf(definition).length === 0) throw refuse('no_contest');
 }
@@ -100,7 +100,7 @@ function reportOf(source: RecordSource, definition: BallotDefinition, nowMs: num
   };
 }
 
-/** `1500000n` → `3/2`: exact, as the format wants it. */
+/** The exact fraction that the format requires: `1500000n` → `3/2`. */
 function fraction(micro: bigint): string {
   const divisor = greatestCommonDivisor(micro < 0n ? -micro : micro, MICRO);
   return `${micro / divisor}/${MICRO / divisor}`;
@@ -144,11 +144,11 @@ function* recordOf(
   const answered = unpackEntries(packed).flatMap((own) => {
     const position = definition.positionByNumber.get(own.position);
     if (position === undefined) throw new Error('a ballot names a position that the definition does not have');
-    // The report lists no contest without candidates.
+    // The report does not list a contest without candidates.
     return position.everCandidates.length === 0 ? [] : [{ position, own }];
   });
   const snapshotId = `snapshot-${place}`;
-  // In a secret event a record has no ID, only its place in the file: an ID could link it to a voter or another list.
+  // In a secret event a record has no ID, only its place in the file. An ID could link it to a voter or to another list.
   const uniqueId =
     secrecyOf(definition.event) !== 'secret' ? { UniqueId: `cvr_${base32(sha256(`${ballot.id}/record`), 26)}` } : {};
   const record = {
@@ -167,20 +167,20 @@ function* recordOf(
   yield ']}]}';
 }
 
-/** The cast vote records (NIST SP 1500-103) as one JSON text in pieces: one chunk of the ballots is held at a time. */
+/** The cast vote records (NIST SP 1500-103) as one JSON text, in pieces. Only one chunk of the ballots is in memory at a time. */
 export async function* writeCastVoteRecords(
   source: RecordSource,
   eventId: string,
   nowMs: number,
 ): AsyncGenerator<string> {
   const { db, secrets } = source;
-  // Ballots first, then the definition: it then has every candidate that these ballots can name.
+  // Read the ballots before the definition, which then contains every candidate that these ballots can name.
   const moment = await readRecordMoment(db, eventId);
   const definition = await source.newestDefinition();
-  // In a secret event the queue is left out: it would show when each ballot came.
+  // In a secret event, leave out the queue: it would show when each ballot came.
   const shown = secrecyOf(definition.event) === 'secret' ? { ...moment, queue: [] } : moment;
   const weightsShown = await showsWeights(db, definition);
-  // Written contest by contest: a hundred contests of a thousand candidates each would be one text of many megabytes.
+  // Write contest by contest: a hundred contests of a thousand candidates each would be one text of many megabytes.
   yield JSON.stringify(reportOf(source, definition, nowMs)).slice(0, -'}]}'.length);
   yield ',"Contest":[';
   for (const [index, position] of contestsOf(definition).entries())

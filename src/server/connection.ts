@@ -3,16 +3,16 @@ import type { Socket } from 'node:net';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { LoopTurns } from '#src/platform/loop-turns.ts';
 
-/** Bytes to parse between two checks whether to stop: some hundred chunks of a body. */
+/** Bytes that are parsed before the next check whether to stop: some hundred chunks of a body. */
 const PIECE_BYTES = 2_048;
 const HEAD_END = Buffer.from('\r\n\r\n');
 /** Maximum time to parse in one turn. Parsing one read takes longer only in a flood of tiny requests or chunks. */
 const PARSING_MS = 1;
 
-/** Milliseconds for which all connections are parsed in one iteration of the event loop, with what their requests begin. */
+/** Milliseconds of parsing per iteration of the event loop, for all connections together, with the work that their requests begin. */
 const PARSING_IN_ALL_MS = 4;
 
-/** Bounds parsing: each address has an equal share of an iteration, so that large bodies of some do not delay a small request of another. */
+/** Bounds parsing: each address has an equal share of an iteration, so that large bodies do not delay another address's small request. */
 class Parsing {
   /** Milliseconds by address in this iteration. */
   readonly #spent = new Map<string, number>();
@@ -36,12 +36,12 @@ class Parsing {
 
 const parsing = new Parsing();
 
-/** Requests begin so many in an iteration of the event loop: each step of every other request waits for them. Addresses take turns. */
+/** At most 8 requests begin in an iteration of the event loop, because all others wait for their first steps. Addresses take turns. */
 const beginnings = new LoopTurns({ together: 8 });
 
-/** Turns of all connections, by address: even if many connections of one address flood, another address waits only for one turn. */
+/** Turns of all connections, by address: however many connections of one address are busy, another address waits only for one turn. */
 const turns = new LoopTurns();
-/** Turns to parse bytes that were put back. Short pieces share a turn: otherwise each of hundreds of small requests waits for its own. */
+/** Turns to parse bytes that were put back. Short pieces share a turn: otherwise each of hundreds of small requests would wait. */
 const parsingTurns = new LoopTurns({ turnMs: 1 });
 
 /**
@@ -60,14 +60,14 @@ export class Connection {
   #hasTurn = false;
   #isOver = false;
 
-  /** @param socket as Node's server has just taken it @param peer its address, as `countedAddress` gives it */
+  /** @param socket that Node's server has just accepted @param peer its address, as `countedAddress` gives it */
   constructor(socket: Socket, peer: string) {
     this.#socket = socket;
     this.#peer = peer;
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
     this.#parse = parse ?? (() => undefined);
     socket.removeAllListeners('data');
-    // With a foreign listener for data, Node's parser no longer reads from the socket's handle directly.
+    // A listener for data that is not Node's own makes Node's parser stop reading from the socket's handle directly.
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
   }
 
@@ -81,7 +81,7 @@ export class Connection {
     }
   }
 
-  /** Runs work for the peer, as soon as the requests that its address begins in this iteration of the event loop leave room. */
+  /** Runs work for the peer in a turn of its address, like the beginning of a request. */
   soon(work: () => void): void {
     void beginnings.take(this.#peer, work);
   }
@@ -106,7 +106,7 @@ export class Connection {
       this.#isHeld = false;
       // `_paused`: the peer does not read its answers, so Node has paused the socket, and will resume it by itself.
       if (Reflect.get(this.#socket, '_paused') === true) return;
-      // Gives the bytes that were put back to `#read`, now, so that their parsing counts as this turn.
+      // Passes the bytes that were put back to `#read` at once, so that their parsing counts as this turn.
       this.#hasTurn = true;
       this.#socket.read();
       this.#hasTurn = false;
@@ -139,7 +139,7 @@ export class Connection {
     const from = monotonicMs();
     let [at, ms] = [0, 0];
     do {
-      // A piece ends with the head of a request: of requests that are sent ahead, one is parsed, and the others stay bytes.
+      // A piece ends with a request's head: of several pipelined requests, the first is parsed, and the others stay bytes.
       const piece = bytes.subarray(at, at + PIECE_BYTES);
       const head = piece.indexOf(HEAD_END);
       const length = head === -1 ? piece.length : head + HEAD_END.length;

@@ -28,7 +28,7 @@ const PLAIN_HOST = /^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*(?::[1-9]\d{0,3})?$/;
 const HOST = /^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 const PORT = /:\d+$/;
 
-/** Whether a Host is written as a URL would write it: `127.1` is an address that two readers may take for two hosts. */
+/** Whether a Host has the form that a URL would give it: an address such as `127.1` may be different hosts to different readers. */
 function isHost(value: string): boolean {
   if (PLAIN_HOST.test(value)) return true;
   if (!HOST.test(value)) return false;
@@ -37,8 +37,8 @@ function isHost(value: string): boolean {
 }
 
 /**
- * Refuses what Node's parser accepts although a proxy could see the end of the request elsewhere (request smuggling). The
- * connection cannot be used any further.
+ * Refuses requests whose end Node's parser and a proxy could see in different places (request smuggling). The connection cannot be used
+ * any further.
  * @throws ApiError `bad_request` for any transfer coding except chunked, and for chunked in HTTP/1.0, which lacks this coding
  */
 export function checkFraming(rawHeaders: readonly string[], httpVersion: string): void {

@@ -1,6 +1,6 @@
 import type { Server } from 'node:net';
 
-/** What Node's listening handle gives for each connection: not in Node's types. */
+/** Node's listening handle passes such an object for each connection. It is not in Node's types. */
 interface AcceptedHandle {
   getpeername(into: { address?: string }): unknown;
   reset(done: () => void): unknown;
@@ -9,9 +9,8 @@ interface AcceptedHandle {
 type Accept = (this: unknown, fault: unknown, client: AcceptedHandle | undefined) => void;
 
 /**
- * Resets connections before Node makes a socket and a parser of them, which is nearly all that a connection costs: while one
- * address opens thousands a second, the kernel's queue overflows, and a peer whose connection falls out of it tries again after
- * a second.
+ * Resets refused connections before Node makes a socket and a parser for them, which is nearly all that a connection costs. Otherwise
+ * one address that opens thousands a second fills the kernel's queue, and other peers' connections fall out and retry after a second.
  * @returns false if this version of Node has another handle: the caller then checks each socket
  */
 export function guardAccept(server: Server, refuses: (address: string) => boolean): boolean {

@@ -38,31 +38,31 @@ export const HTTP_SERVER_OPTIONS = {
 } as const satisfies ServerOptions;
 
 /**
- * Sockets of a shared port. Node accepts one connection per socket and loop iteration: in a burst, a new one waits for those of its socket.
- * With more sockets, an iteration accepts so many that it delays the requests under way.
+ * Sockets that listen on a shared port. Node accepts one connection per socket and iteration of the event loop, so in a burst a new
+ * connection waits for the others of its socket. With more sockets, an iteration would accept so many that it delays running requests.
  */
 const SOCKETS = 64;
 /**
- * Connections that the kernel queues for a socket, and for each of several. With too few, the kernel drops connections of a burst, and
- * their peers try again after a second. With more in all, an attacker who opens and resets connections delays a new one of somebody else.
+ * Connections that the kernel queues: for a single socket, and for each of several. In a burst, a shorter queue drops connections,
+ * whose peers retry after a second. With longer queues in all, an attacker who opens and resets connections delays other peers.
  */
 const BACKLOG = { alone: 4_096, shared: 256 };
-/** Connections that one address may hold: a process may open some 20,000 files, and a stranger should not hold them all. */
+/** Connections that one address may hold. A process can open some 20,000 files, and one stranger must not hold them all. */
 const MOST_OF_ADDRESS = 1_000;
-/** From so many connections in all, an address may hold fewer. */
+/** From this total of connections on, an address may hold only `MOST_OF_MANY`. */
 const MANY_CONNECTIONS = 8_000;
 const MOST_OF_MANY = 100;
-/** After so many new connections within one second, an address may open only `MOST_NEW_OF_MANY` in it: each invalid request opens another one. */
+/** From this number of new connections in a second on, an address may open only `MOST_NEW_OF_MANY` in that second. */
 const MANY_NEW = 2_000;
 const MOST_NEW_OF_MANY = 100;
-/** Bytes of answers that wait in memory until the peers of an address read them. Answers in pieces wait elsewhere. */
+/** Unread bytes of answers that may wait in memory for one address. Streamed answers wait elsewhere. */
 const MOST_UNREAD = 64 * 1024 * 1024;
 
 /** How long a peer may delay the sending of an answer. */
 interface AnswerLimits {
-  /** While it takes no byte of the answer. */
+  /** The longest time in which the peer takes no byte of the answer. */
   readonly stallMs: number;
-  /** From the answer's first byte to its last: this also stops a peer that takes a few bytes now and then. */
+  /** The time from the first to the last byte. It also stops a peer that takes a few bytes now and then. */
   readonly wholeMs: number;
 }
 
@@ -74,7 +74,7 @@ export interface ListenOptions extends Pick<NetListenOptions, 'reusePort'> {
   readonly host: string;
   /** URL of the reference that error bodies link to; no link when left out. */
   readonly referenceUrl?: string;
-  /** Whether a proxy sends the requests of all clients: its address then has no limit of connections. */
+  /** Whether a proxy sends the requests of all clients. Its address then has no limit of connections. */
   readonly behindProxy?: boolean;
   /** Whether clients reach the service over HTTPS. */
   readonly secure?: boolean;
@@ -112,7 +112,7 @@ interface Writing {
   readonly takenAt: number;
 }
 
-/** Bytes that the kernel has taken. If it takes a piece in parts, only the socket's handle knows how much is left. */
+/** Bytes that the kernel has taken. If it has taken part of a piece, only the socket's handle knows how many bytes are left. */
 function takenBytes(socket: Socket): number {
   const left: unknown = Reflect.get(Reflect.get(socket, '_handle') ?? {}, 'writeQueueSize');
   return socket.bytesWritten - (typeof left === 'number' ? left : socket.writableLength);
@@ -139,14 +139,14 @@ class HttpServer {
   readonly #writing = new WeakMap<ServerResponse, Writing>();
   #sweep: NodeJS.Timeout | undefined;
   #draining = false;
-  /** Whether connections are refused before they come here (`guardAccept`). */
+  /** Whether refused connections are reset before they come here (`guardAccept`). */
   #isGuarded = false;
 
   constructor(options: ListenOptions) {
     this.#options = options;
     this.#service = { referenceUrl: options.referenceUrl, secure: options.secure === true };
     this.#limits = options.answerLimits ?? ANSWER_LIMITS;
-    // For faults outside of the app, which should never occur: node-server itself would answer without the usual error body.
+    // For faults outside of the app, which should not occur: node-server itself would answer without the usual error body.
     const errorHandler = (fault: unknown): Response => refusalResponse(this.#errorOf(fault), this.#service);
     // node-server needs a host name, and an HTTP/1.0 request may have none; nothing depends on it.
     const hostname = 'localhost';
@@ -154,12 +154,12 @@ class HttpServer {
     this.#handle = getRequestListener(fetch, { errorHandler, hostname });
     this.#server = createServer({ ...HTTP_SERVER_OPTIONS, ...options.serverOptions });
     this.#server.maxHeadersCount = MAX_HEADERS;
-    // A peer that has sent everything may close its side and still read the answer. Not in Node's types.
+    // A peer may close its sending side after its requests and still read the answers. The option is not in Node's types.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
     this.#attach();
   }
 
-  /** Has no listener for upgrades on purpose: without it, Node ignores Upgrade and handles the request as any other. */
+  /** Has no listener for upgrades on purpose: without one, Node ignores the header Upgrade and handles the request as any other. */
   #attach(): void {
     this.#server.on('connection', (socket) => {
       const address = countedAddress(socket.remoteAddress ?? '') ?? '';
@@ -209,7 +209,7 @@ class HttpServer {
     return this.#opened.inAll > MANY_NEW && own > MOST_NEW_OF_MANY;
   }
 
-  /** @param address that of the peer: headers of a request that cannot be parsed are not trusted */
+  /** @param address of the peer itself: the headers of a request that cannot be parsed are not trusted */
   #note(requestId: string, error: ApiError, address: string | undefined): void {
     const { status, code } = error;
     this.#options.observe?.({ method: 'none', route: 'none', status, ms: 0, code });
@@ -227,7 +227,7 @@ class HttpServer {
     return toApiError(fault);
   }
 
-  /** Closes connections whose peers read an answer too slowly, or whose address reads too many so: the unread bytes occupy memory. */
+  /** Cuts connections whose peers read an answer too slowly, and those of an address with more than `MOST_UNREAD` unread bytes. */
   #cutStalled(): void {
     const now = performance.now();
     const unread = new Map<string, number>();
@@ -266,7 +266,7 @@ class HttpServer {
     this.#connections.get(socket)?.inOrder(response, begin);
   }
 
-  /** Checks a request before node-server, which would refuse a bad Host or target without the usual error body, or repair it. */
+  /** Checks a request before node-server: that would repair a bad Host or target, or refuse it without the usual error body. */
   #take(request: IncomingMessage, response: ServerResponse): void {
     if (this.#draining) response.setHeader('Connection', 'close');
     let framed = false;
@@ -282,7 +282,7 @@ class HttpServer {
     void this.#handle(request, response);
   }
 
-  /** Answers earlier requests first: an error in their place could report an accepted ballot as refused. */
+  /** Refuses the connection after the answers to earlier requests: an error in their place could report an accepted ballot as refused. */
   #refuseConnection(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (this.#refused.has(socket)) return;
     this.#refused.add(socket);
@@ -302,7 +302,7 @@ class HttpServer {
       }
     };
     const previous = before.at(-1);
-    // Thousands of connections may break off at once, and each refusal is written.
+    // Thousands of connections may break off at once, and each gets an answer: they take turns.
     if (previous === undefined) this.#connections.get(socket)?.soon(refuse);
     else previous.once('close', refuse);
   }
@@ -356,7 +356,7 @@ class HttpServer {
   }
 }
 
-/** With `reusePort`, another service could silently share the port. @throws the error of a port in use */
+/** Checks that no other service has the port: `reusePort` would silently share it. @throws the error of a port in use */
 export async function requireFreePort({ port, host }: { readonly port: number; readonly host: string }): Promise<void> {
   const probe = createSocketServer().listen({ port, host, exclusive: true });
   await once(probe, 'listening');

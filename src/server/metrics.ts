@@ -39,7 +39,7 @@ export interface Readings {
   readonly poolWaiting: number;
   /** How long the oldest due job of each task has been waiting, in seconds. */
   readonly oldestJobSeconds: ReadonlyMap<string, number>;
-  /** Jobs that are not tried again, by task. */
+  /** By task: jobs that have failed for good, and are not tried again. */
   readonly failedJobs: ReadonlyMap<string, number>;
   /** How long the oldest unsent mail has been queued, in seconds. */
   readonly oldestMailSeconds: number;
@@ -48,11 +48,11 @@ export interface Readings {
   readonly oldestWebhookSeconds: number;
   /** Confirmed ballots that are not in the log yet. */
   readonly unsealedBallots: number;
-  /** The longest time for which the log of an event has been due to be closed, in seconds. */
+  /** How long the log of an event has been due to be closed, in seconds: the longest such time of all events. */
   readonly closeDueSeconds: number;
   readonly logAlarms: number;
   readonly standbys: number;
-  /** By the name of a witness: for how long it has not signed the head of the service's own log, in seconds. */
+  /** How long each witness has not signed the head of the service's own log, in seconds, by the witness's name. */
   readonly witnessLagSeconds: ReadonlyMap<string, number>;
   /** By the name of a cell: 1 while it does not answer. Empty with one database. */
   readonly silentCells: ReadonlyMap<string, number>;
@@ -64,7 +64,7 @@ const PREFIX = 'voting_';
 
 type Names<Figure> = { [Name in keyof Readings]: Readings[Name] extends Figure ? Name : never }[keyof Readings];
 
-/** Name, help, aggregation, reading. Figures of the database are the same in each process (max); others are added. */
+/** Name, help, aggregation and reading of each gauge. All processes read the same figures from the database (max); others are added up. */
 const GAUGES: readonly (readonly [name: string, help: string, together: 'max' | 'sum', figure: Names<number>])[] = [
   ['database_pool_waiting', 'Requests that wait for a connection', 'sum', 'poolWaiting'],
   ['mails_oldest_seconds', 'Since when a mail is asked for and not sent', 'max', 'oldestMailSeconds'],
@@ -107,7 +107,7 @@ export function createMetrics(read: () => Promise<Readings>, version: string) {
     labelNames: ['code', 'reason'],
     registers,
   });
-  // Begins these series at 0: an alerting rule on the increase of a counter misses an increase that begins its series.
+  // Starts these series at 0: an alert on the increase of a counter misses the increase with which a series begins.
   for (const code of ['unauthorized', 'insufficient_scope', 'rate_limited']) refusals.inc({ code, reason: '' }, 0);
   refusals.inc({ code: 'forbidden', reason: 'voter_key_invalid' }, 0);
   const alarms = new Counter({

@@ -43,7 +43,7 @@ export function refusalResponse(error: ApiError, service: RefusingService): Resp
   return new Response(body, { status, headers });
 }
 
-/** Ends a connection, but reads on for a moment: closing with unread bytes would reset it, and lose the answer. */
+/** Ends a connection, but reads on for a moment: closing it with unread bytes would reset it, and the peer would lose the answer. */
 export function closeAfter(socket: Duplex, lastWords?: string): void {
   socket.end(lastWords);
   socket.resume();

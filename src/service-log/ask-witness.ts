@@ -13,7 +13,7 @@ export interface WitnessPlace {
   readonly keyText: string;
 }
 
-/** The first request, a retry with the size that the witness reports, and another if the witness signed a new head meanwhile. */
+/** The first request, a retry with the size that the witness reports, and another retry if it has signed a new head meanwhile. */
 const MOST_QUESTIONS = 3;
 
 /** Thrown if a witness responds without signing. */
@@ -29,7 +29,7 @@ export class WitnessAhead extends Error {
   }
 }
 
-/** The size in a 409 response: the last that the witness signed. @throws WitnessRefused if there is none */
+/** The size in a 409 response, which is the size that the witness signed last. @throws WitnessRefused if the response has none */
 function readSize(type: unknown, text: string): number {
   const isSize = typeof type === 'string' && type.startsWith('text/x.tlog.size');
   const [, size] = /^(0|[1-9]\d{0,14})\n$/.exec(text) ?? [];
@@ -39,8 +39,8 @@ function readSize(type: unknown, text: string): number {
 
 /**
  * Sends a head to a witness, with the consistency proof from the size that the witness signed last (C2SP tlog-witness, `add-checkpoint`).
- * @param known the size presumably signed last; if it is wrong, the witness reports the right size
- * @param signal aborts the exchange, so that a slow witness cannot prolong it
+ * @param known the size that the witness presumably signed last; if it is wrong, the witness reports the right size
+ * @param signal aborts the whole exchange, so that a slow witness cannot prolong it
  * @returns the verified cosignature
  * @throws WitnessRefused, WitnessAhead, NoteRefused for an invalid or missing cosignature, or a network error
  */
@@ -68,7 +68,7 @@ export async function askWitness(
     if (answer.statusCode !== 409) throw new WitnessRefused(`the witness answers ${answer.statusCode}`);
     const held = readSize(answer.headers['content-type'], text);
     if (held > size) throw new WitnessAhead(held);
-    // The witness reports a conflict although the sent size is right, so it has another root at this size.
+    // The witness reports a conflict at the size that it signed last: it has signed another root at this size.
     if (held === old) throw new WitnessRefused('the witness holds another root for this size');
     old = held;
   }

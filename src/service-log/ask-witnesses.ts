@@ -12,7 +12,7 @@ import { findLastCosigned, insertCosignature, listNewestCheckpoints, type Servic
 import type { ServiceLogDeps } from './sequence-service-log.ts';
 import { serviceCheckpoints } from './tables.ts';
 
-/** By witness name: the age, in ms, of the oldest head that the witness has not covered yet; 0 if it has signed the newest head. */
+/** By witness name: the age in ms of the oldest head that the witness has not signed or passed; 0 if it has signed the newest head. */
 export async function readWitnessLag(
   db: Database,
   witnesses: readonly WitnessPlace[],
@@ -31,19 +31,19 @@ export async function readWitnessLag(
   return lags;
 }
 
-/** Large enough for a response with the signature lines of several keys. */
+/** Maximum size of a response: enough for the signature lines of several keys. */
 const MAX_ANSWER_BYTES = 16_384;
 
 type WitnessDeps = Pick<ServiceLogDeps, 'db' | 'log'> & { readonly config: Pick<Config, 'witnesses'> };
 
 const payload = z.strictObject({});
-/** Enqueued with each new head. One attempt only: a recurring job asks again every minute. */
+/** Enqueued with each new head. There is one attempt only, because a recurring job asks again every minute. */
 export const ASK_WITNESSES = { name: 'ask_witnesses', maxAttempts: 1, payload } as const;
 
 export const askWitnessesJob = (deps: WitnessDeps): Job<z.output<typeof payload>> =>
   defineJob({ ...ASK_WITNESSES, work: () => askWitnesses(deps) });
 
-/** Asks all witnesses that have not signed the newest head, at the same time: one that hangs or lies does not affect the others. */
+/** Asks all witnesses for their signature under the newest head at the same time, so that one that hangs or lies delays no other. */
 export async function askWitnesses(deps: WitnessDeps, limitMs: number = TIME_LIMITS.witnessMs): Promise<void> {
   const { witnesses } = deps.config;
   const [newest] = witnesses.length === 0 ? [] : await listNewestCheckpoints(deps.db, 0, 1);

@@ -18,7 +18,7 @@ export interface Cosignature {
   readonly cosignedAt: number;
 }
 
-/** The witness's cosignature among signature lines of a checkpoint's text `body`. @throws NoteRefused if it is missing or false */
+/** Finds the witness's cosignature of the text `body` among signature lines. @throws NoteRefused if it is missing or false */
 export function openCosignature(answer: string, body: string, witness: NoteVerifier): Cosignature {
   for (const line of answer.split('\n')) {
     const [, name, encoded = ''] = LINE.exec(line) ?? [];

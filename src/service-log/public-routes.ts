@@ -52,13 +52,13 @@ const checkpointProofView = z
   });
 type CheckpointProof = z.output<typeof checkpointProofView>;
 
-/** How many of the newest heads to search for the head with the most cosignatures: the newest head may have none yet. */
+/** The newest head may have no cosignatures yet, so this many heads are searched for the head with the most cosignatures. */
 const LOOKED_AT = 50;
 
 const withLines = ({ note }: ServiceCheckpoint, lines: readonly string[] = []): string =>
   note + lines.map((line) => `${line}\n`).join('');
 
-/** The newest head of the service's own log, with its cosignatures so far. */
+/** The newest head of the service's own log, with the cosignatures that it has so far. */
 async function readServiceCheckpoint({ db, serviceLog: { signer } }: ServiceLogDeps): Promise<string> {
   const [newest] = await listNewestCheckpoints(db, 0, 1);
   if (newest === undefined) return signHead({ origin: signer.name, size: 0, rootHash: EMPTY_ROOT }, signer);

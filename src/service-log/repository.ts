@@ -6,11 +6,11 @@ import { serviceCheckpoints, serviceCosignatures, serviceLog, serviceLogLeaves, 
 
 const CURRENT = 'current';
 
-/** Takes the transaction lock for appending; false if another process holds it. */
+/** Takes the lock for appending, until the transaction ends. Returns false if another process has it. */
 export const takeServiceSequencer = (tx: Transaction): Promise<boolean> =>
   isTrue(tx, sql`SELECT pg_try_advisory_xact_lock(hashtextextended('service log', 0))`);
 
-/** The right edge of the log; empty before the first leaf. */
+/** The stored compact range (frontier), the hashes from which the tree grows; empty before the first leaf. */
 export async function findCompactRange(executor: Executor): Promise<CompactRange> {
   const [row] = await executor.select().from(serviceLog).where(eq(serviceLog.id, CURRENT));
   return row === undefined ? new CompactRange() : CompactRange.fromBytes(row.frontier);
@@ -24,10 +24,10 @@ export async function storeCompactRange(tx: Transaction, frontier: CompactRange)
     .onConflictDoUpdate({ target: serviceLog.id, set: head });
 }
 
-/** A leaf with its look-up key (`eventTag`, `size`). */
+/** A leaf, with the key under which it is found: `eventTag` and `size`. */
 type NewLeaf = Omit<typeof serviceLogLeaves.$inferInsert, 'leafIndex'>;
 
-/** The leaves that the log does not have yet. */
+/** The leaves that are not in the log yet. */
 export async function withoutLogged<Leaf extends NewLeaf>(
   executor: Executor,
   leaves: readonly Leaf[],
@@ -50,7 +50,7 @@ export const serviceTree = (executor: Executor): TreeReader => ({
   ...tilesIn(executor, serviceLogTiles),
 });
 
-/** @param leaves the leaves to append; the caller must pass their data to `insertLeaves` in the same order */
+/** @param leaves the rows to insert; the caller appends the same leaves to the tree, in this order */
 export const serviceTreeStore = (tx: Transaction, leaves: readonly NewLeaf[]): TreeStore => ({
   ...serviceTree(tx),
   async insertLeaves(first) {

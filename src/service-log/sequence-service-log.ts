@@ -33,28 +33,28 @@ import {
   withoutLogged,
 } from './repository.ts';
 
-/** The signer of the service's own log, and the memory of its head outside of the database. */
+/** The signer of the service's own log, and the memory of the log's head outside of the database. */
 export interface ServiceLogKey {
-  /** The key of the ballot logs, with the origin of this log as its name. */
+  /** The key of the ballot logs. Its name is replaced by the origin of this log. */
   readonly signer: NoteSigner;
   readonly memory: CheckpointMemory;
 }
 
 const REMEMBERED_AS = 'service-log';
 
-/** The service's own log has the origin `<name of the log key>/log`, and is served below the path `/log`. */
+/** Makes the signer: the service's own log has the origin `<name of the log key>/log`, and is served below the path `/log`. */
 export function createServiceLogKey(logKey: NoteSigner, dataDir: string): ServiceLogKey {
   const signer = renameSigner(logKey, `${logKey.name}/log`);
   return { signer, memory: new CheckpointMemory(dataDir, (note) => openHead(note, signer)) };
 }
 
-/** Identifies an event's log in the service's own log, only for readers who know the event's ID. */
+/** Identifies an event's log in the service's own log; only a reader who knows the event's ID can compute it. */
 export const eventTag = (origin: string): Buffer => sha256(`event${origin}`);
 
 /**
  * The leaf of a checkpoint: canonical JSON of `{ v: 2, t: "checkpoint", e, c }` with two hashes in lowercase hex. `e` is
  * SHA-256("event" ‖ origin), `c` is SHA-256("checkpoint" ‖ the first three lines of the checkpoint: origin, size, root).
- * A reader of the event's log can recompute both; other readers learn neither size nor root of a log that is not public.
+ * A reader of the event's log can recompute both. Other readers learn neither size nor root of a log that is not public.
  */
 export function checkpointLeaf(head: TreeHead): Buffer {
   const commitment = sha256(`checkpoint${headBody(head)}`);
@@ -68,12 +68,12 @@ export type ServiceLogDeps = Pick<Deps, 'db' | 'log' | 'logKey' | 'serviceLog' |
 
 const MOST_TOGETHER = 1_000;
 
-/** Thrown if the database does not match what was signed for this log. Appending would fork the log, so nothing is appended. */
+/** Thrown if the database does not match the signed heads of this log. Nothing is appended, because that would fork the log. */
 export class ServiceLogSetBack extends Error {}
 
 /**
- * Appends a leaf for every queued checkpoint of every cell, and signs the new head. Does nothing if another process holds the lock. The
- * main cell holds the log. A cell that is silent is left for the next time.
+ * Appends a leaf for every queued checkpoint of every cell (a cell is one of the service's databases), and signs the new head. Does nothing
+ * if another process has the lock. The log is in the main cell. A cell that does not answer is left for the next run.
  */
 export async function sequenceServiceLog(any: ServiceLogDeps): Promise<void> {
   const deps = mainOf(any);
@@ -85,12 +85,12 @@ export async function sequenceServiceLog(any: ServiceLogDeps): Promise<void> {
   }
 }
 
-/** @param from the database of a cell, whose queue it is */
+/** @param from the database of the cell whose queue is sequenced */
 async function sequenceOf(deps: ServiceLogDeps, from: Database): Promise<void> {
   for (;;) {
     const { note, more, taken } = await appendOnce(deps, from);
     if (note !== undefined) await deps.serviceLog.memory.remember(REMEMBERED_AS, note);
-    // After the commit of another database: a checkpoint that is taken twice has its leaf already.
+    // Delete from the other database after this commit. If that fails, the checkpoint is taken again, and its leaf is found in the log.
     if (from !== deps.db) await forgetQueuedCheckpoints(from, taken);
     if (!more) return;
   }
@@ -120,7 +120,7 @@ const appendOnce = (deps: ServiceLogDeps, from: Database): Promise<Appended> =>
       const origin = logOrigin(deps.logKey.name, eventId);
       return { data: checkpointLeaf({ origin, size, rootHash }), eventTag: eventTag(origin), size };
     });
-    // Queues that move with their account may name a checkpoint in two cells.
+    // A queue moves with its account, so two cells may both have a checkpoint queued.
     const leaves = deps.cells.size === 1 ? all : await withoutLogged(tx, all);
     if (leaves.length === 0) return { note: undefined, more, taken: queued };
     await appendToTree(
@@ -138,8 +138,8 @@ const appendOnce = (deps: ServiceLogDeps, from: Database): Promise<Appended> =>
   });
 
 /**
- * Remembers outside of the database the checkpoints of events whose process died, or lost the answer to its commit, before it did: else
- * the restore of a state before them would go unnoticed. @param queued an event's smaller sizes first
+ * Remembers the checkpoints of events outside of the database, if a process died, or lost the answer to its commit, before it did so.
+ * Otherwise the restore of an older state would go unnoticed. @param queued smaller sizes of an event come first
  */
 async function rememberMissed(
   { checkpoints, logKey }: ServiceLogDeps,
@@ -149,13 +149,13 @@ async function rememberMissed(
   for (const [eventId, size] of new Map(queued.map((one) => [one.eventId, one.size]))) {
     if (((await checkpoints.recall(eventId))?.size ?? -1) >= size) continue;
     const note = (await findCheckpointAt(executor, eventId, size))?.note;
-    // A note under an earlier key of the logs cannot be remembered.
+    // A note that an earlier key signed cannot be verified, and is not remembered.
     if (note !== undefined && unlessRefused(() => openCheckpoint(note, logKey)) !== undefined)
       await checkpoints.remember(eventId, note);
   }
 }
 
-/** @throws ServiceLogSetBack after the restore of an older backup, or after direct SQL */
+/** Compares the log with the signed heads. @throws ServiceLogSetBack after the restore of an older backup, or after direct SQL */
 async function requireGenuine(deps: ServiceLogDeps, tx: Transaction, frontier: CompactRange): Promise<void> {
   const isStored = async (size: number, rootHash: Uint8Array): Promise<boolean> => {
     const stored = size === 0 ? undefined : await findServiceCheckpoint(tx, size);

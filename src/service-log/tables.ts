@@ -8,7 +8,7 @@ export const serviceLog = pgTable('service_log', {
   /** Always `current`. */
   id: text().primaryKey(),
   size: count('size').notNull(),
-  /** The right edge of the tree. */
+  /** The compact range: the hashes of the tree's right edge, from which it grows. */
   frontier: bytes('frontier').notNull(),
 });
 
@@ -17,9 +17,9 @@ export const serviceLogLeaves = pgTable(
   'service_log_leaves',
   {
     leafIndex: count('leaf_index').primaryKey(),
-    /** SHA-256 of "event" and the log's origin, which contains the event's ID. Stays when the event is deleted. */
+    /** SHA-256 of "event" and the log's origin, which contains the event's ID. The tag stays when the event is deleted. */
     eventTag: bytes('event_tag').notNull(),
-    /** Leaves of the event's log at its checkpoint. */
+    /** Number of leaves of the event's log at its checkpoint. */
     size: count('size').notNull(),
     data: bytes('data').notNull(),
   },
@@ -42,7 +42,7 @@ export const serviceLogTiles = pgTable(
 export const serviceCheckpoints = pgTable('service_checkpoints', {
   size: count('size').primaryKey(),
   rootHash: bytes('root_hash').notNull(),
-  /** With the service's signature, without cosignatures. */
+  /** The signed note: with the service's signature, without cosignatures. */
   note: text().notNull(),
   createdAt: timeMs('created_at').notNull(),
 });
@@ -54,11 +54,11 @@ export const serviceCosignatures = pgTable(
     size: count('size').notNull(),
     /** The witness's verifier key. */
     witness: text().notNull(),
-    /** The signature line, verified, without its newline. */
+    /** The verified signature line, without its newline. */
     line: text().notNull(),
-    /** The time by the witness's clock. */
+    /** When the witness signed, by its own clock. */
     cosignedAt: timeMs('cosigned_at').notNull(),
   },
-  // The witness comes first in the key, because each new head needs the newest size that each witness has signed.
+  // The witness comes first in the key: for each new head, the newest size that a witness has signed is looked up.
   (table) => [primaryKey({ columns: [table.witness, table.size] }), index('service_cosignatures_size').on(table.size)],
 );

@@ -3,7 +3,7 @@ import { requireThat, toWholeNumber } from './exact.ts';
 import { MarkCheck, requireValues, type ValueRange } from './mark-check.ts';
 import type { PositionBallot, TallyPosition } from './types.ts';
 
-/** How many ballots answered a position and how many did not, in heads. */
+/** Numbers of ballots that answered a position, and that did not; unweighted. */
 export class Participation {
   #ballots = 0;
   #abstentions = 0;
@@ -27,13 +27,13 @@ export class Participation {
   }
 }
 
-/** Most distinct weights with sums in plain numbers: with more rows, adding ballots directly to bigints is no slower. */
+/** Most distinct weights that have their own row of numbers. With more rows, adding to bigints directly is no slower. */
 const MAX_WEIGHT_ROWS = 64;
 
-/** What two bigints take in memory. */
+/** Bytes of memory that two bigints take. */
 const WIDE_BYTES = 80;
 
-/** Sums over the ballots of one weight. `bound` makes sure that no sum exceeds 2^53 − 1 in size. */
+/** Sums over the ballots of one weight, in plain numbers. `bound` makes sure that no sum exceeds 2^53 − 1 in size. */
 interface WeightRow {
   readonly weightMicro: bigint;
   readonly heads: Float64Array;
@@ -41,12 +41,12 @@ interface WeightRow {
   bound: number;
 }
 
-/** Exact sums of values per candidate, in heads and in weight. A negative `times` takes a ballot out. */
+/** Exact sums of values for each candidate, unweighted ("heads") and weighted. A negative `times` takes a ballot out. */
 class CandidateSums {
   readonly #candidates: number;
   readonly #rows = new Map<bigint, WeightRow>();
   #lastRow: WeightRow | undefined;
-  /** Sums of the ballots that no row of numbers can take: their weight is rare, or a sum could pass 2^53 − 1. Created when first needed. */
+  /** Sums of the other ballots, whose weight has no row, or whose row could exceed 2^53 − 1. Made when first needed. */
   #wide: { readonly heads: bigint[]; readonly weightMicro: bigint[] } | undefined;
 
   constructor(candidates: number) {
@@ -74,14 +74,14 @@ class CandidateSums {
     return this.#candidates * (8 * this.#rows.size + (this.#wide === undefined ? 0 : WIDE_BYTES));
   }
 
-  /** Sum of the candidate's values. */
+  /** The candidate's sum of values, unweighted. */
   heads(candidate: number): bigint {
     let sum = this.#wide?.heads[candidate] ?? 0n;
     for (const row of this.#rows.values()) sum += BigInt(row.heads[candidate] ?? 0);
     return sum;
   }
 
-  /** Sum of the candidate's values × weight, in millionths. */
+  /** The candidate's sum of values × weight, in millionths. */
   weightMicro(candidate: number): bigint {
     let sum = this.#wide?.weightMicro[candidate] ?? 0n;
     for (const row of this.#rows.values()) sum += BigInt(row.heads[candidate] ?? 0) * row.weightMicro;
@@ -114,14 +114,14 @@ class CandidateSums {
   }
 }
 
-/** A sum of weights. Ballots of the same weight as the one before are counted in a plain number: adding bigints takes far longer. */
+/** A sum of weights. Ballots of the same weight in a row are counted in a plain number, because adding bigints takes far longer. */
 export class WeightSum {
   #sum = 0n;
   #weightMicro = 0n;
   /** Ballots of weight `#weightMicro` that are not in `#sum` yet. */
   #times = 0;
 
-  /** Adds a weight `times` times; a negative number takes it out. */
+  /** Adds a weight `times` times. A negative `times` takes it out. */
   add(weightMicro: bigint, times: number): void {
     if (weightMicro !== this.#weightMicro || !Number.isSafeInteger(this.#times + times)) {
       this.#sum = this.micro;
@@ -136,22 +136,22 @@ export class WeightSum {
   }
 }
 
-/** Which entries a ballot of a summing method may have. */
+/** Which entries a ballot may have, for a method that sums values. */
 export interface BallotRule {
   /** Most entries, unless the position has `maxSelections`. */
   readonly maxEntries: number;
-  /** Value that an answering ballot gives to each candidate it does not name; default 0. */
+  /** The value that an answering ballot gives to each candidate that it does not name; 0 by default. */
   readonly leftOut?: number;
   readonly values: ValueRange;
 }
 
-/** The running sums of one position, for the methods in which a candidate's figure is a sum of values. */
+/** The running sums of one position, for methods whose figure of a candidate is a sum of values. */
 export class BallotSums {
   readonly participation = new Participation();
   readonly #position: TallyPosition;
   readonly #check: MarkCheck;
   readonly #values: ValueRange;
-  /** Sums of value − `leftOut`: a candidate whom a ballot does not name then adds 0, and needs no addition. */
+  /** Sums of value − `leftOut`. So a candidate whom a ballot does not name adds 0, and needs no addition. */
   readonly #sums: CandidateSums;
   readonly #leftOut: number;
   readonly #answered = new WeightSum();
@@ -195,7 +195,7 @@ export class BallotSums {
     return { candidates, values: this.#shifted, length };
   }
 
-  /** The candidates' rows in the position's order, and the sum of their `votesWon`. */
+  /** The rows of the candidates in the position's order, and the sum of their `votesWon`. */
   rows(weightsMicro: readonly bigint[], wholeWeights: boolean, winners: readonly number[], tied: readonly number[]) {
     let total = 0n;
     const leftOut = BigInt(this.#leftOut) * BigInt(this.participation.ballots);

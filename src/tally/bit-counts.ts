@@ -1,11 +1,11 @@
-/** Masks per row that one step adds. */
+/** Masks of each row that are added in one step. */
 const TOGETHER = 8;
-/** Binary digits of a count: a row can count at most 2^31 − 1 masks. */
+/** Binary digits of a count: a row counts at most 2^31 − 1 masks. */
 const PLANES = 31;
 
-/** Counts in how many masks of a row each of 32 bits is set: plane n holds digit n of all 32 counts. Five times as fast as bit by bit. */
+/** Counts in how many masks of a row each of 32 bits is set. Plane n holds digit n of all 32 counts: five times as fast as bit by bit. */
 export class BitCounts {
-  /** Masks not added yet: row r, column c is at `r * stride + c`. A row without a mask has 0 there. */
+  /** Masks that are not added yet. Row r, column c is at `r * stride + c`; 0 if the row has no mask there. */
   readonly waiting: Int32Array;
   readonly stride = TOGETHER;
   readonly #rows: number;
@@ -34,7 +34,7 @@ export class BitCounts {
     return count;
   }
 
-  /** A full adder of three masks leaves `a ^ b ^ c` in their plane and carries `a & b | (a ^ b) & c` to the next. */
+  /** A full adder of three masks: leaves `a ^ b ^ c` in their plane, and carries `a & b | (a ^ b) & c` to the next plane. */
   #addWaiting(): void {
     const { waiting } = this;
     const planes = this.#planes;
@@ -68,7 +68,7 @@ export class BitCounts {
       half = fours ^ four1;
       let carried = (fours & four1) | (half & four2);
       planes[at + 2] = half ^ four2;
-      // Add the carry to the higher planes one by one, until no carry is left; this rarely takes many steps.
+      // Adds the carry to one higher plane after another, until no carry is left; this rarely takes many steps.
       for (let plane = at + 3; carried !== 0; plane += 1) {
         const held = planes[plane] as number;
         planes[plane] = held ^ carried;

@@ -1,10 +1,10 @@
-/** A candidate's different tallies, earliest first, and the round from which each tally was held. */
+/** A candidate's different tallies, earliest first, and the round in which each tally began. */
 interface History {
   readonly rounds: number[];
   readonly tallies: bigint[];
 }
 
-/** The candidates' tallies in all rounds so far. Only changes are stored: every tally of every round would take too much memory. */
+/** The candidates' tallies in all rounds so far. Only changes are stored, because all tallies of all rounds would take too much memory. */
 export class EarlierRounds {
   readonly #histories: readonly History[];
   #round = 0;
@@ -25,7 +25,7 @@ export class EarlierRounds {
     }
   }
 
-  /** The candidates with the lowest (-1) or highest (1) tally in the latest round in which they differ. */
+  /** The candidates with the lowest (`sign` -1) or highest (1) tally in the latest round in which the candidates' tallies differ. */
   best(candidates: readonly number[], sign: -1 | 1): number[] {
     let best: number[] = [];
     for (const candidate of candidates) {
@@ -36,7 +36,7 @@ export class EarlierRounds {
     return best;
   }
 
-  /** Below 0 if `one` had the lower tally in the latest round in which the tallies differ, 0 if they never differ. */
+  /** Negative if `one` had the lower tally in the latest round in which the tallies differ; 0 if they never differ. */
   #compare(one: number, other: number): number {
     const [mine, theirs] = [this.#histories[one], this.#histories[other]];
     if (mine === undefined || theirs === undefined) return 0;
@@ -44,7 +44,7 @@ export class EarlierRounds {
     while (at >= 0 && against >= 0) {
       const [tally, their] = [mine.tallies[at] ?? 0n, theirs.tallies[against] ?? 0n];
       if (tally !== their) return tally < their ? -1 : 1;
-      // The tallies are equal since the later of the two changes: compare the tallies before this change.
+      // The tallies have been equal since the later of the two changes: compare the tallies before this change.
       const [since, sinceThen] = [mine.rounds[at] ?? 0, theirs.rounds[against] ?? 0];
       if (since >= sinceThen) at -= 1;
       if (sinceThen >= since) against -= 1;

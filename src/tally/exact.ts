@@ -1,6 +1,6 @@
 const LARGEST_WHOLE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** The count got impossible input, such as a ballot that the method forbids. A bug: counting on could publish a wrong result. */
+/** The input of a count is impossible, for example a ballot that the method forbids. This is a bug: the result could be wrong. */
 export class CountRefused extends Error {
   constructor(reason: string) {
     super(`The count refuses to go on: ${reason}.`);
@@ -13,22 +13,22 @@ export function requireThat(condition: boolean, reason: string): asserts conditi
   if (!condition) throw new CountRefused(reason);
 }
 
-/** Always throws; for hot loops, in which a call of `requireThat` per entry would be too slow. @throws CountRefused */
+/** Always throws. For inner loops, in which calling `requireThat` for each entry would be too slow. @throws CountRefused */
 export function refuseCount(reason: string): never {
   throw new CountRefused(reason);
 }
 
-/** Converts a whole figure to a JSON number. @throws CountRefused above 2^53 − 1 in size, where numbers are not exact */
+/** Converts a whole figure to a JSON number. @throws CountRefused if it exceeds 2^53 − 1 in size and so would not be exact */
 export function toWholeNumber(value: bigint): number {
   requireThat(value <= LARGEST_WHOLE && value >= -LARGEST_WHOLE, 'a figure is too large for an exact whole number');
   return Number(value);
 }
 
-/** Cuts a non-negative figure with `decimals` decimals to its whole part; never rounds up. */
+/** The whole part of a non-negative figure with `decimals` decimals; never rounded up. */
 export const cutToWholeNumber = (value: bigint, decimals: number): number =>
   toWholeNumber(value / 10n ** BigInt(decimals));
 
-/** The largest of the values, at least 0. */
+/** The largest of the values; 0 if none is above 0. */
 export function largestOf(values: readonly bigint[]): bigint {
   let largest = 0n;
   for (const value of values) {

@@ -5,9 +5,9 @@ import { type SeatTie, Ties } from './ties.ts';
 import { headOf, NOT_RANKED, type PositionCount, type ReportOptions, type TallyPosition } from './types.ts';
 
 export interface HighestSumsRule extends BallotRule {
-  /** Whether a sum of zero or less can win a seat. */
+  /** Whether a candidate with a sum of zero or less can win a seat. */
   readonly zeroMayWin: boolean;
-  /** Whether one vote can always move from one candidate to another; only then the margin is exact. */
+  /** Whether any vote can move from one candidate to any other; only then is the margin exact. */
   readonly votesMoveFreely: boolean;
 }
 
@@ -19,7 +19,7 @@ interface Seats {
 
 const NO_SEATS: Seats = { winners: [], tied: [], tie: null };
 
-/** Counts a method in which the candidates with the highest weighted sums of values win the seats. */
+/** Counts a method in which the seats go to the candidates with the highest weighted sums of values. */
 export function countHighestSums(position: TallyPosition, rule: HighestSumsRule): PositionCount {
   const sums = new BallotSums(position, rule);
   return {
@@ -57,7 +57,7 @@ function report(
     return reached > sums.answeredMicro * BigInt(majority.numerator);
   }
 
-  /** @param ranked candidates who may win, highest first */
+  /** @param ranked the candidates who may win, highest first */
   function fillSeats(ranked: readonly number[]): Seats {
     const [lastSeat, firstLoser] = [ranked[position.seats - 1], ranked[position.seats]];
     if (lastSeat === undefined || firstLoser === undefined || figure(lastSeat) > figure(firstLoser))
@@ -68,7 +68,7 @@ function report(
     return { winners: [...above, ...tie.winners], tied, tie };
   }
 
-  /** The first `count` candidates of a sorted list, and all further candidates with the same figure as the last of these. */
+  /** The first `count` candidates of a sorted list, and all further candidates with the same figure as the last one. */
   function best(sorted: readonly number[], count: number): readonly number[] {
     const last = sorted[count - 1];
     return last === undefined ? sorted : sorted.filter((candidate) => figure(candidate) >= figure(last));
@@ -92,7 +92,7 @@ function report(
   }
 
   const electable = staying.filter((candidate) => zeroMayWin || figure(candidate) > 0n);
-  // Candidates who can win, highest sum first.
+  // The candidates who can win, highest sum first.
   const standing = ballots === 0 ? [] : ties.byFigure(electable, figure);
   const seats = ballots === 0 ? NO_SEATS : fillSeats(standing.filter(hasMajority));
   const decided = seats.tie?.undecided !== true;

@@ -1,7 +1,7 @@
 import { TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
 import type { FinalTally, RankedCount, RankedOutcome } from './ranked-count.ts';
 
-/** One seat: eliminates the lowest until one holds more than half of the active weight or two tie; then counts on to the last two. */
+/** One seat: eliminates the lowest until one has more than half of the active weight, or two tie. Then counts on to the last two. */
 export function runInstantRunoff(count: RankedCount): RankedOutcome {
   const ended = runRounds(count);
   count.log.seal();
@@ -31,7 +31,7 @@ function runRounds(count: RankedCount): Pick<RankedOutcome, 'winners' | 'tied' |
   }
 }
 
-/** Eliminates candidates until two remain. A majority can only grow, so the winner is one of these two. */
+/** Eliminates candidates until two remain. The majority of the winner can only grow, so the winner is one of these two. */
 function countOnToTwo(count: RankedCount, winners: readonly number[]): FinalTally[] | null {
   while (count.continuing().length > 2) {
     count.log.open(count.continuing(), 0n);
@@ -48,7 +48,7 @@ function countOnToTwo(count: RankedCount, winners: readonly number[]): FinalTall
   }));
 }
 
-/** The smallest weight above half, in whole units or in millionths. */
+/** The smallest weight above half of `active`, in whole units or in millionths. */
 function majority(active: bigint, wholeWeights: boolean): bigint {
   const unit = 10n ** BigInt(wholeWeights ? TALLY_DECIMALS : VALUE_DECIMALS);
   return (active / (2n * unit) + 1n) * unit;

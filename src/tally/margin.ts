@@ -5,28 +5,28 @@ import type { Margin } from './position-result.ts';
 /** The smallest amount by which votes can change: one vote if every weight is 1, otherwise a millionth of weight. */
 export const stepOf = (unitWeights: boolean): bigint => (unitWeights ? MICRO : 1n);
 
-/** The smallest multiple of a step that is at least numerator / denominator. */
+/** The smallest multiple of a step that is not below numerator / denominator. */
 export function ceilTo(step: bigint, numerator: bigint, denominator: bigint): bigint {
   const steps = (numerator + denominator * step - 1n) / (denominator * step);
   return steps * step;
 }
 
-/** The smallest multiple of a step that is more than numerator / denominator. */
+/** The smallest multiple of a step that is above numerator / denominator. */
 const aboveTo = (step: bigint, numerator: bigint, denominator: bigint): bigint =>
   (numerator / (denominator * step) + 1n) * step;
 
-/** @param exact whether `micro` is the exact margin if every weight is 1. In all other cases it is a lower bound. */
+/** @param exact whether `micro` is the exact margin if every weight is 1; otherwise it is a lower bound */
 export function marginOf(micro: bigint, unitWeights: boolean, exact: boolean): Margin {
   const sure = exact && unitWeights;
   return { votes: scaledToDecimal(micro, WEIGHT_DECIMALS), exact: sure, bound: sure ? null : 'lower' };
 }
 
-/** Margin of a tie: another candidate could win without any change of a vote. */
+/** The margin of a tie: another candidate could win without the change of a single vote. */
 export const NO_MARGIN: Margin = { votes: '0', exact: true, bound: null };
 
-/** The figures that decide a position whose candidates are compared by one sum each. */
+/** The figures that decide a position in which one sum for each candidate is compared. */
 interface Contest {
-  /** Figures of the winners, and (`losing`) of all other candidates who are not withdrawn; in any order. */
+  /** The figures of the winners and (`losing`) of all other candidates who are not withdrawn, in any order. */
   readonly winning: readonly bigint[];
   readonly losing: readonly bigint[];
   readonly seats: number;
@@ -36,7 +36,7 @@ interface Contest {
   readonly zeroMayWin: boolean;
 }
 
-/** The least weight of votes whose change can change the winners: a tie suffices. A vote that moves closes a gap by twice its weight. */
+/** The least weight of changed votes that changes the winners; a tie suffices. A moved vote closes a gap by twice its weight. */
 export function leastChange(contest: Contest, unitWeights: boolean): bigint | undefined {
   const { winning, losing, seats, answered, majority } = contest;
   const step = stepOf(unitWeights);
@@ -45,7 +45,7 @@ export function leastChange(contest: Contest, unitWeights: boolean): bigint | un
   const changes: bigint[] = [];
   if (majority !== null && lowest !== undefined) {
     const [part, whole] = [BigInt(majority.numerator), BigInt(majority.denominator)];
-    // A winner loses the seat when its figure falls to the required share.
+    // A winner loses the seat when the figure falls to the required share.
     changes.push(ceilTo(step, lowest * whole - answered * part, whole));
   }
   if (highest !== undefined && winning.length < seats) {

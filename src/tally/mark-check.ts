@@ -1,10 +1,10 @@
 import { refuseCount, requireThat } from './exact.ts';
 import type { PositionBallot, TallyPosition } from './types.ts';
 
-/** Refuses a ballot whose entries the position does not allow. One instance per count, because it numbers the ballots. */
+/** Refuses a ballot whose entries the position does not allow. It numbers the ballots, so each count needs its own instance. */
 export class MarkCheck {
   readonly #maxEntries: number;
-  /** By candidate: number of the last ballot that named the candidate. A set of named candidates would need clearing for each ballot. */
+  /** By candidate: the number of the last ballot that named the candidate. Unlike a set, it need not be cleared for each ballot. */
   readonly #lastNamedBy: Float64Array;
   #checked = 0;
 
@@ -20,7 +20,7 @@ export class MarkCheck {
     requireThat(length <= this.#maxEntries, 'a ballot has more entries than its position allows');
   }
 
-  /** Checks everything but the values. */
+  /** Checks everything except the values. */
   require(ballot: PositionBallot, weightMicro: bigint, times: number): void {
     this.requireSize(ballot.length, weightMicro, times);
     if (ballot.isAscending === true) return;
@@ -35,7 +35,7 @@ export class MarkCheck {
   }
 }
 
-/** The whole numbers that a method allows as values, both ends included. */
+/** The whole numbers that a method allows as values, from `least` to `most`. */
 export interface ValueRange {
   readonly least: number;
   readonly most: number;
@@ -45,7 +45,7 @@ export const MARK: ValueRange = { least: 1, most: 1 };
 export const POSITIVE: ValueRange = { least: 1, most: Number.MAX_SAFE_INTEGER };
 export const WHOLE_NUMBER: ValueRange = { least: -Number.MAX_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER };
 
-/** Refuses a ballot with a value that its method forbids. @returns the largest absolute value, 0 without entries */
+/** Refuses a ballot with a value that its method forbids. @returns the largest absolute value; 0 without entries */
 export function requireValues(ballot: PositionBallot, range: ValueRange): number {
   const { length, lowest, highest } = ballot;
   if (length === 0) return 0;

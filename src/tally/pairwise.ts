@@ -5,10 +5,10 @@ import type { Pairwise } from './position-result.ts';
 import type { Rankings } from './rankings.ts';
 import type { TallyPosition } from './types.ts';
 
-/** Most candidates to compare: the table grows with their square, and the work with this square times the ballots. */
+/** Most candidates to compare: the table grows with their square, and the work with the square times the ballots. */
 export const MAX_PAIRWISE = 50;
 
-/** For each pair, the weight of ballots that rank one above the other, named above unnamed. Null above `MAX_PAIRWISE`, or without a ballot. */
+/** For each pair, the weight of ballots that rank one above the other (unnamed is last). Null above `MAX_PAIRWISE`, or without ballots. */
 export function comparePairs(position: TallyPosition, rankings: Rankings): Pairwise | null {
   const standing = [...position.candidates.keys()].filter((index) => position.candidates[index]?.withdrawn === false);
   if (standing.length > MAX_PAIRWISE || rankings.size === 0) return null;
@@ -30,7 +30,7 @@ export function comparePairs(position: TallyPosition, rankings: Rankings): Pairw
   };
 }
 
-/** Weights in millionths. `named`: of ballots naming a candidate. `above[one * size + other]`: of ballots ranking `one` above `other`. */
+/** Weights in millionths of ballots: `named` by candidate, `above[one * size + other]` of the ballots that rank `one` above `other`. */
 function sumPairs(rankings: Rankings, size: number, placeOf: Int16Array) {
   const { weights } = rankings;
   const unit = weights.reduce(greatestCommonDivisor, 0n) || 1n;
@@ -41,7 +41,7 @@ function sumPairs(rankings: Rankings, size: number, placeOf: Int16Array) {
   return plain ? sumPlain(rankings, size, placeOf, unit) : sumWide(rankings, size, placeOf);
 }
 
-/** Sums weights as plain numbers, in units of their greatest common divisor: the caller has checked that no sum exceeds 2^53 − 1. */
+/** Sums weights as plain numbers, in units of their greatest common divisor. The caller has checked that no sum exceeds 2^53 − 1. */
 function sumPlain(rankings: Rankings, size: number, placeOf: Int16Array, unit: bigint) {
   const { cells, starts, heads, weightIndexOf, candidates } = rankings;
   const worthOf = Float64Array.from(rankings.weights, (weight) => Number(weight / unit));
@@ -73,10 +73,10 @@ function sumPlain(rankings: Rankings, size: number, placeOf: Int16Array, unit: b
   return { named: exact(named), above: exact(above) };
 }
 
-/** Bits of a mask: at most so many candidates fit. */
+/** Bits of a mask, and so the most candidates that fit. */
 const MASK_BITS = 32;
 
-/** Compares pairs by masks of candidates, for ballots that are alone in their group and have the first weight: often nearly all. */
+/** Compares pairs by masks of candidates, for groups of one ballot with the first weight. Often nearly all groups are such. */
 class SinglePairs {
   readonly #cells: Rankings['cells'];
   readonly #end: number;

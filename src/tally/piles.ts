@@ -8,52 +8,52 @@ const FULL_VALUE = 10 ** VALUE_DECIMALS;
 /** Decimals of a tally by weight: weight in millionths × value in hundred-thousandths. */
 export const TALLY_DECIMALS = WEIGHT_DECIMALS + VALUE_DECIMALS;
 
-/** What one transfer moved to a receiver: a candidate, or for exhausted ballots the number after the last candidate. */
+/** What one transfer moved to a receiver: a candidate, or the number after the last candidate, which stands for exhausted ballots. */
 interface Received {
   readonly to: number;
   readonly weight: bigint;
   readonly heads: bigint;
 }
 
-/** One entry for each receiver that got ballots, in ascending order of `to`. */
+/** One entry for each receiver of ballots, in ascending order of `to`. */
 export type Passed = readonly Received[];
 
-/** From this number of candidates on, a transfer follows a linked list of the candidate's groups instead of scanning all groups. */
+/** From this number of candidates on, a transfer follows a linked list of the candidate's groups; below, it scans all groups. */
 const LISTED_FROM = 64;
-/** Groups scanned as one batch. The batch is so small that its arrays stay in the processor's cache. */
+/** Groups that are scanned as one batch, so few that the batch's arrays stay in the processor's cache. */
 const MOVED_TOGETHER = 2_048;
 
 /**
- * Which candidate holds each ballot during one count, by group of equal ballots (`Rankings`). With few candidates a transfer scans all
- * groups in order, which is far cheaper than random access through a list. With many candidates lists are faster, because a thousand
- * eliminations would scan all groups a thousand times. Sums are plain numbers, which are faster than bigints: each weight is split into
- * digits ("limbs") so small that no sum reaches 2^53; a transfer joins the sums to bigints at its end. Array accesses are cast: every
- * index is within the bounds of its array.
+ * Which candidate has each ballot during one count (the ballot's "holder"). Equal ballots are one group (`Rankings`). With few candidates,
+ * a transfer scans all groups in order, which is far cheaper than random access through a list. With many, lists are faster, because a
+ * thousand eliminations would scan all groups a thousand times. Sums are plain numbers, which are faster than bigints: each weight is split
+ * into digits ("limbs") so small that no sum reaches 2^53, and a transfer joins the sums to bigints at its end. Array accesses are cast:
+ * every index is within the bounds of its array.
  */
 export class Piles {
   /** Tallies by candidate: sums of weight with `TALLY_DECIMALS` decimals, numbers of ballots ("heads") with `VALUE_DECIMALS`. */
   readonly weight: bigint[];
   readonly heads: bigint[];
-  /** Weight and number of all ballots, including ballots that rank only withdrawn candidates; with the same decimals. */
+  /** Weight and number of all ballots, including ballots that rank only withdrawn candidates. Decimals as above. */
   readonly rankedWeight: bigint;
   readonly rankedHeads: bigint;
   readonly #rankings: Rankings;
-  /** 1 for candidates who may receive ballots, and for the number that ends a ranking (exhausted ballots). */
+  /** 1 for a candidate who may receive ballots, and for the number that ends a ranking, which receives exhausted ballots. */
   readonly #receives: Uint8Array;
-  /** By group: its holder, a candidate or the number that ends a ranking. */
+  /** By group: its holder, which is a candidate or the number that ends a ranking. */
   readonly #holder: Uint8Array | Uint16Array;
   /** By group: index in `Rankings.cells` of the cell that names its holder. */
   readonly #cursor: Uint32Array;
-  /** By group: its transfer value; undefined while all have the full value. */
+  /** By group: its transfer value. Undefined while all groups have the full value. */
   #values: Uint32Array | undefined;
   readonly #limbs: ReturnType<typeof cutIntoLimbs>;
-  /** Linked lists: the first group of each holder, and the group after each group, -1 at the end. Undefined with few candidates. */
+  /** Linked lists of each holder's groups: the first group, and the next after each group (-1 = end). Undefined with few candidates. */
   readonly #lists: { readonly first: Int32Array; readonly next: Int32Array } | undefined;
-  /** Whether every group is a single ballot of the first weight, as when all ballots differ. */
+  /** Whether every group is a single ballot of the first weight, for example because all ballots differ. */
   readonly #areSingles: boolean;
-  /** Sums of the current move; all 0 between two moves. */
+  /** Sums of the current move; all are 0 between two moves. */
   readonly #sums: Sums;
-  /** One batch of groups: their numbers, the cells of their holders, the candidates in these cells. */
+  /** One batch of groups: the groups, the cells that name their holders, and the candidates in these cells. */
   readonly #batch = {
     groups: new Uint32Array(MOVED_TOGETHER),
     cursors: new Uint32Array(MOVED_TOGETHER),
@@ -100,7 +100,7 @@ export class Piles {
     this.#receives[candidate] = 0;
   }
 
-  /** Passes all ballots of a closed candidate on at their present value. The caller sets the candidate's own tally. */
+  /** Passes on all ballots of a closed candidate at their present value. The caller sets the candidate's own tally. */
   pass(from: number): Passed {
     requireThat(!this.continues(from), 'a candidate who continues passes no ballots on');
     this.#moveHeld(from);
@@ -108,11 +108,11 @@ export class Piles {
     return this.#credit();
   }
 
-  /** Passes all ballots of a closed candidate on at `numerator / denominator` of their value, rounded down. */
+  /** Passes on all ballots of a closed candidate at `numerator / denominator` of their value, rounded down. */
   passFraction(from: number, numerator: bigint, denominator: bigint): Passed {
     this.#values ??= new Uint32Array(this.#rankings.size).fill(FULL_VALUE);
     const values = this.#values;
-    // Divide each distinct value only once: there are few.
+    // Compute each distinct value only once, because there are few.
     const reduced = new Map<number, number>();
     const reduce = (value: number): number => Number((BigInt(value) * numerator) / denominator);
     this.#forEachHeld(from, (group) => {
@@ -121,7 +121,7 @@ export class Piles {
     return this.pass(from);
   }
 
-  /** Calls `work` for each group of a holder; `work` may move the group to another holder. */
+  /** Calls `work` for each of a holder's groups; `work` may move the group to another holder. */
   #forEachHeld(from: number, work: (group: number) => void): void {
     if (this.#lists === undefined) {
       const { size } = this.#rankings;
@@ -145,7 +145,7 @@ export class Piles {
     else this.#forEachHeld(from, (group) => this.#moveGroup(group));
   }
 
-  /** `#moveHeld` for single ballots of one weight. Reads the cells of a whole batch first, so that the processor overlaps memory reads. */
+  /** `#moveHeld` for single ballots of one weight. First reads the cells of a whole batch, so that the processor overlaps memory reads. */
   #moveSingles(from: number): void {
     const { cells, size } = this.#rankings;
     const [cursor, receives, holder, { singles }] = [this.#cursor, this.#receives, this.#holder, this.#sums];
@@ -153,7 +153,7 @@ export class Piles {
     for (let begin = 0; begin < size; begin += MOVED_TOGETHER) {
       const end = Math.min(size, begin + MOVED_TOGETHER);
       let held = 0;
-      // Branch-free filter: every number is written, but `held` advances only for a held group, so that no branch is mispredicted.
+      // A filter without branches, which could be mispredicted: every group is written, but `held` advances only for a held group.
       for (let group = begin; group < end; group += 1) {
         groups[held] = group;
         held += holder[group] === from ? 1 : 0;
@@ -191,7 +191,7 @@ export class Piles {
     singles.fill(0);
   }
 
-  /** The hot step: moves a group to the next candidate in its ranking who still receives ballots, and adds it to that candidate's sums. */
+  /** The inner loop: moves a group to the next candidate in its ranking who still receives ballots, and adds it to this receiver's sums. */
   #moveGroup(group: number): void {
     const { cells, heads, weightIndexOf } = this.#rankings;
     const { count, ofWeight } = this.#limbs;
@@ -239,13 +239,13 @@ export class Piles {
 interface Sums {
   readonly heads: Float64Array;
   readonly limbs: Float64Array;
-  /** 1 if the receiver got a group. */
+  /** 1 if the receiver got a group in this move. */
   readonly touched: Uint8Array;
-  /** How many ballots of groups with exactly one ballot the receiver got; `#moveSingles` moves them. */
+  /** Number of single ballots that the receiver got by `#moveSingles`. */
   readonly singles: Float64Array;
 }
 
-/** Splits the weights, in units of their greatest common divisor, into digits so small that no sum overflows 2^53. */
+/** Splits the weights, in units of their greatest common divisor, into digits ("limbs") so small that no sum reaches 2^53. */
 function cutIntoLimbs(rankings: Rankings) {
   const { weights } = rankings;
   const unit = weights.reduce(greatestCommonDivisor, 0n) || 1n;
@@ -255,13 +255,13 @@ function cutIntoLimbs(rankings: Rankings) {
   /** Number of digits of each weight; 1 unless weights are very large for the number of ballots. */
   const count = Math.max(1, Math.ceil(largest.toString(2).length / bits));
   const width = BigInt(bits);
-  /** The digits of weight w, from `w * count` on, lowest first. */
+  /** The digits of weight w start at `w * count`, lowest first. */
   const ofWeight = new Float64Array(weights.length * count);
   for (const [index, weight] of weights.entries()) {
     for (let limb = 0; limb < count; limb += 1)
       ofWeight[index * count + limb] = Number(BigInt.asUintN(bits, (weight / unit) >> (BigInt(limb) * width)));
   }
-  /** Joins the sums of digits at `at * count` to millionths of weight. */
+  /** Joins the sums of digits that start at `at * count` to millionths of weight. */
   const join = (sums: Float64Array, at: number): bigint => {
     let joined = 0n;
     for (let limb = count - 1; limb >= 0; limb -= 1) joined = (joined << width) + BigInt(sums[at * count + limb] ?? 0);
@@ -275,7 +275,7 @@ function areSingles({ size, heads, weightIndexOf }: Rankings): boolean {
   return true;
 }
 
-/** Upper bound of every sum of heads: the absolute values are added, because heads of ballots taken out are negative. */
+/** Upper bound of every sum of heads. Adds absolute values, because ballots that were taken out have negative heads. */
 function headsMoved(rankings: Rankings): number {
   let heads = 0;
   for (let group = 0; group < rankings.size; group += 1) heads += Math.abs(rankings.heads[group] as number);

@@ -17,7 +17,7 @@ const tieView = z
 export const roundView = z
   .object({
     round: z.int(),
-    // Tally that elects a candidate; docs/counting.md says when reaching it suffices, and when a candidate must exceed it.
+    // The tally that elects a candidate. docs/counting.md says when reaching it suffices, and when the tally must exceed it.
     threshold: weight(),
     tallies: listShape(tallyView),
     others: z
@@ -46,7 +46,7 @@ const referendumView = z
     rules: listShape(
       z.object({
         name: z.enum(['threshold', 'turnout_quorum', 'approval_quorum']),
-        // `required` and `actual` are fractions `numerator/denominator`; weights are in the unit of the roll.
+        // `required` and `actual` are fractions `numerator/denominator`; their weights are in the unit of the roll.
         required: z.string(),
         actual: z.string(),
         met: z.boolean(),

@@ -12,17 +12,17 @@ import { Rankings } from './rankings.ts';
 import { runSingleTransferableVote } from './single-transferable-vote.ts';
 import { headOf, type PositionBallot, type PositionCount, type ReportOptions, type TallyPosition } from './types.ts';
 
-/** Upper bound of a rank. A valid rank is at most the number of candidates, which is smaller. */
+/** Upper bound of a rank. A valid rank is at most the number of candidates, which is below this. */
 const MAX_RANK = 2 ** 16;
 
-/** Most ranks to check by a mask of one bit per rank, which must stay a positive 32-bit integer. */
+/** Most ranks that a bit mask checks: one bit for each rank, in a positive 32-bit integer. */
 const MAX_BIT = 29;
 
 /** Sorts a ballot's candidates by rank, first choice first, without gaps. */
 class RankReader {
-  /** Output of `read`: the candidates of the ballot, first choice first, from index 0. Later elements are left over from longer ballots. */
+  /** Output of `read`: the ballot's candidates, first choice first, from index 0. Later elements are left from longer ballots. */
   readonly places: Uint16Array;
-  /** By rank: candidate + 1, or 0 if no candidate has the rank. All 0 between two ballots. */
+  /** By rank: candidate + 1; 0 if no candidate has the rank. Between two ballots, all are 0. */
   #candidateAt: Uint16Array;
 
   constructor(candidates: number) {
@@ -34,14 +34,14 @@ class RankReader {
     if (!this.#readWithoutGaps(ballot)) this.#readWithGaps(ballot);
   }
 
-  /** Reads ranks 1 to n, each once, as most ballots have them. @returns false for any other ballot, or for more than `MAX_BIT` ranks */
+  /** Reads the ranks 1 to n, each once, as most ballots have them. @returns false for other ballots, and for more than `MAX_BIT` ranks */
   #readWithoutGaps({ candidates, values, length }: PositionBallot): boolean {
     if (length > MAX_BIT) return false;
     const { places } = this;
     let seen = 0;
     for (let entry = 0; entry < length; entry += 1) {
       const rank = values[entry] as number;
-      // `rank | 0` equals the rank only for 32-bit integers.
+      // `rank | 0` equals the rank only if it is a 32-bit integer.
       if (!(rank >= 1 && rank <= length && (rank | 0) === rank)) return false;
       seen |= 1 << rank;
       places[rank - 1] = candidates[entry] as number;
@@ -72,13 +72,13 @@ class RankReader {
       if (candidate !== 0) {
         places[place] = candidate - 1;
         place += 1;
-        // Clear only the used ranks for the next ballot: cheaper than clearing the whole array.
+        // Clear only the used ranks, because clearing the whole array would take longer.
         candidateAt[rank] = 0;
       }
     }
   }
 
-  /** Makes room for ranks above the number of candidates: a ballot may have been cast when the position had more candidates. */
+  /** Makes room for ranks above the number of candidates. When the ballot was cast, the position may have had more candidates. */
   #makeRoom(rank: number): Uint16Array {
     const larger = new Uint16Array(rank + 1);
     larger.set(this.#candidateAt);
@@ -175,7 +175,7 @@ function report(
     runoff: null,
     margin: marginOfFinalTwo(outcome, options.unitWeights),
     tie: outcome.seatTie?.decision ?? null,
-    // Give all rounds or none: readers could take a part for the whole.
+    // Give all rounds or none, because a reader could take a part for the whole.
     rounds: log.nextRound === null ? log.rounds : null,
     roundsOmitted: log.nextRound !== null,
     firstChoices: count.firstWeight.flatMap((weight, candidate) =>
@@ -187,7 +187,7 @@ function report(
   };
 }
 
-/** Upper bound: half of the difference of the last two, 0 for a tie. Null unless all weights are 1: others may not add up to that half. */
+/** Upper bound: half of the difference of the last two; 0 for a tie. Null unless all weights are 1: others may not add up to this half. */
 function marginOfFinalTwo({ finalTwo, seatTie }: RankedOutcome, unitWeights: boolean): Margin | null {
   if (seatTie !== null) return NO_MARGIN;
   const [first, second] = finalTwo ?? [];

@@ -5,15 +5,15 @@ import { RoundLog } from './round-log.ts';
 import { type SeatTie, Ties } from './ties.ts';
 import type { ReportOptions, TallyPosition } from './types.ts';
 
-/** How a ranked count ended; candidates are indexes into the position's. */
+/** The end of a ranked count. Candidates are indexes into the position's candidates. */
 export interface RankedOutcome {
-  /** The loser who came nearest to a seat; null if there is no loser, or no winner yet. */
+  /** The loser who came nearest to a seat. Null if there is no loser, or no winner yet. */
   readonly runnerUp: number | null;
-  /** Instant runoff: the last two candidates, the winner first, or without a winner the higher tally; null if fewer than two remain. */
+  /** Instant runoff: the last two candidates; the winner, or else the higher tally, comes first. Null if fewer than two remain. */
   readonly finalTwo: readonly FinalTally[] | null;
   /** In order of election. */
   readonly winners: readonly number[];
-  /** Candidates who tied for the last seat, and the decision between them. */
+  /** Candidates who tied for the last seat; `seatTie` decides between them. */
   readonly tied: readonly number[];
   readonly seatTie: SeatTie | null;
 }
@@ -24,7 +24,7 @@ export interface FinalTally {
   readonly heads: bigint;
 }
 
-/** State of a ranked count of either method: which candidate holds which ballots, who continues, the log of rounds. */
+/** The state of a ranked count by either method: which candidate has which ballots, who continues, and the log of rounds. */
 export class RankedCount {
   readonly position: TallyPosition;
   readonly wholeWeights: boolean;
@@ -32,7 +32,7 @@ export class RankedCount {
   readonly log: RoundLog;
   readonly ties: Ties;
   readonly unitWeights: boolean;
-  /** By candidate: the tallies before any transfer, which are the first preferences. */
+  /** By candidate: the tallies before any transfer, that is, the first preferences. */
   readonly firstWeight: readonly bigint[];
   readonly firstHeads: readonly bigint[];
   /** Candidates who may still receive ballots, in the position's order. */
@@ -99,7 +99,7 @@ export class RankedCount {
     this.log.close({ elected, eliminated: [candidate], transfer: { from: candidate, passed }, tie, provisional });
   }
 
-  /** Eliminates the candidate with the lowest tally, by `forElimination` in a tie. @param least continuing candidates that must remain */
+  /** Eliminates the candidate with the lowest tally; `forElimination` decides a tie. @param least continuing candidates that must remain */
   eliminateLowest(candidates: readonly number[], elected: readonly number[], least: number): void {
     const lowest = this.lowest(candidates);
     const [only] = lowest;
@@ -113,7 +113,7 @@ export class RankedCount {
     if (areVoteless) this.#skipVoteless(lowest, least);
   }
 
-  /** Eliminates the other candidates without a ballot together, as this moves no ballot; only as many as rounds are not recorded. */
+  /** Eliminates the other candidates without a ballot together, which moves no ballot; at most as many as there are unrecorded rounds. */
   #skipVoteless(voteless: readonly number[], least: number): void {
     const rounds = Math.min(this.log.unread, this.continuing().length - least);
     const left = voteless.filter((candidate) => this.piles.continues(candidate));

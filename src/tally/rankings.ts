@@ -6,31 +6,31 @@ type Cells = Uint8Array | Uint16Array;
 type Column = Cells | Uint32Array | Float64Array;
 
 const FIRST_GROUPS = 64;
-/** The hash table stores group + 1 as a signed 32-bit integer. */
+/** The hash table stores group + 1 in a signed 32-bit integer. */
 const MAX_GROUPS = 2 ** 31 - 2;
-/** Cursors to cells are unsigned 32-bit integers. */
+/** Indexes of cells are unsigned 32-bit integers. */
 const MAX_CELLS = 2 ** 32 - 1;
-/** A cell has 16 bits, and the value after the last candidate ends a ranking. */
+/** A cell has 16 bits, and one value more than the candidates is needed: it ends a ranking. */
 const MAX_CANDIDATES = 2 ** 16 - 1;
-/** At this number of groups, and at each doubling, grouping ends if there are fewer than two ballots per group. */
+/** At this number of groups, and at each doubling, grouping ends if a group has fewer than two ballots on average. */
 const FIRST_GROUPING_REVIEW = 2 ** 16;
-/** Spare room, in case later ballots are slightly longer than the ballots so far. */
+/** Spare room, because later ballots may be slightly longer than the ballots so far. */
 const GROWTH_MARGIN = 1.02;
 
 /**
  * Ballots in packed groups. A group is one ranking (a run of `cells`) with one weight, and its number of ballots ("heads"). Identical
  * ballots share a group as long as this saves memory. If nearly all ballots differ, searching for an equal ballot is wasted time, so
  * each ballot gets its own group. A million different rankings of 20 candidates take some 50 MB; as objects they would take ten times
- * as much. Taking a ballot out may add a group with negative heads. Array accesses are cast: every index is within the bounds of its
- * array.
+ * as much. Taking a ballot out may add a group with negative heads. Array accesses are cast, because every index is within the bounds of
+ * its array.
  */
 export class Rankings implements RankingSink {
   readonly candidates: number;
-  /** Distinct weights in millionths; `weightIndexOf` has indexes of this array. */
+  /** Distinct weights in millionths; `weightIndexOf` contains indexes of this array. */
   readonly weights: bigint[] = [];
   /** Number of groups. */
   size = 0;
-  /** The rankings: candidates, first choice first. The value `candidates`, which is no candidate's index, ends each ranking. */
+  /** The rankings: the candidates, first choice first. Each ranking ends with the value `candidates`, which is no candidate's index. */
   cells: Cells;
   /** By group: index of its first cell. */
   starts = new Uint32Array(FIRST_GROUPS);
@@ -41,10 +41,10 @@ export class Rankings implements RankingSink {
   readonly #indexOfWeight = new Map<bigint, number>();
   #lastWeight: bigint | undefined;
   #lastWeightIndex = 0;
-  /** Hash table with open addressing, at most half full: a slot holds group + 1, or 0 if free. Undefined once grouping has ended. */
+  /** Hash table with open addressing, at most half full. A slot has group + 1, or 0 if it is free. Undefined once grouping has ended. */
   #table: Int32Array | undefined = new Int32Array(FIRST_GROUPS * 2);
   #groupingReview = FIRST_GROUPING_REVIEW;
-  /** Total number of ballots that `expect` announced, with the ballots added before. */
+  /** Number of ballots that `expect` announced, plus the ballots that were added before. */
   #expected = 0;
 
   constructor(candidates: number) {
@@ -63,7 +63,7 @@ export class Rankings implements RankingSink {
     return this.#usedCells;
   }
 
-  /** Counts a ranking `times` times: its first `length` places are candidates, first choice first. */
+  /** Counts a ranking `times` times. The candidates are in its first `length` places, first choice first. */
   add(ranking: Uint16Array, length: number, weightMicro: bigint, times: number): void {
     this.makeRoom(length);
     const { cells } = this;
@@ -71,7 +71,7 @@ export class Rankings implements RankingSink {
     this.addWritten(length, weightMicro, times);
   }
 
-  /** Counts the ranking in the cells from `end` on. Call `makeRoom` before writing it there. */
+  /** Counts the ranking that was written into the cells from `end` on. Call `makeRoom` before writing. */
   addWritten(length: number, weightMicro: bigint, times: number): void {
     const weightIndex = this.#weightIndex(weightMicro);
     this.#added += Math.abs(times);
@@ -81,7 +81,7 @@ export class Rankings implements RankingSink {
     else this.heads[group] = (this.heads[group] as number) + times;
   }
 
-  /** Whether every counted ballot has a whole weight. Ballots that were taken out do not matter. */
+  /** Whether every counted ballot has a whole weight. A ballot that was taken out again does not count. */
   areWeightsWhole(): boolean {
     const fractional = this.weights.map((weight) => weight % MICRO !== 0n);
     if (!fractional.includes(true)) return true;
@@ -106,7 +106,7 @@ export class Rankings implements RankingSink {
     return index;
   }
 
-  /** The group with the ranking at `end` and its weight. If there is none, enters the next group into the table, returns undefined. */
+  /** The group with the ranking at `end` and this weight. If there is none, enters the next group into the table, and returns undefined. */
   #find(table: Int32Array, length: number, weightIndex: number): number | undefined {
     const mask = table.length - 1;
     let slot = hashOf(this.cells, this.#usedCells, this.#usedCells + length, weightIndex) & mask;
@@ -131,7 +131,7 @@ export class Rankings implements RankingSink {
     return this.cells[start + length] === this.candidates;
   }
 
-  /** Makes the ranking at `end` a new group. */
+  /** Makes a new group of the ranking at `end`. */
   #append(length: number, weightIndex: number, times: number): void {
     const group = this.size;
     this.starts[group] = this.#usedCells;
@@ -147,7 +147,7 @@ export class Rankings implements RankingSink {
     this.#expected = this.#added + ballots;
   }
 
-  /** Growth factor of a full column: the expected ballots then fit, if their average length stays the same. */
+  /** Growth factor of a full column. The expected ballots then fit if their average length does not change. */
   get #growth(): number {
     return this.#table === undefined ? (this.#expected / this.#added) * GROWTH_MARGIN : 0;
   }
@@ -203,7 +203,7 @@ function enlarged<T extends Column>(column: T, length: number): T {
   return larger;
 }
 
-/** A 32-bit multiplicative hash of the cells from `start` to before `end`, in their order, and a weight. */
+/** A 32-bit multiplicative hash of a weight and the cells from `start` to before `end`, in their order. */
 function hashOf(cells: Cells, start: number, end: number, weightIndex: number): number {
   let hash = weightIndex;
   for (let cell = start; cell < end; cell += 1) {

@@ -8,18 +8,18 @@ import type { Margin, PositionResult, ReferendumResult, ReferendumRuleResult } f
 import { Ties } from './ties.ts';
 import { headOf, NOT_RANKED, type PositionCount, type ReportOptions, type TallyPosition } from './types.ts';
 
-/** Weights in millionths that the rules compare. */
+/** The weights that the rules compare, in millionths. */
 interface Votes {
   readonly yes: bigint;
   readonly no: bigint;
   readonly abstain: bigint;
-  /** All ballots, including those without entries. */
+  /** All ballots, including ballots without entries. */
   readonly turnout: bigint;
-  /** Zero in polls, which have no roll of voters: a quorum of an unknown electorate is never met. */
+  /** Zero in polls, which have no roll of voters: a quorum of an unknown electorate is never reached. */
   readonly electorate: bigint;
 }
 
-/** Referendum: a ballot marks one option. It passes if yes has the required share (`baseOf`), and the quorums are met. */
+/** Referendum: a ballot marks one option. The proposal passes if yes has the required share (`baseOf`), and the quorums are met. */
 export function countReferendum(position: TallyPosition): PositionCount {
   const { rules } = position;
   requireThat(rules !== null, 'a referendum has no rules');
@@ -93,15 +93,15 @@ function decide(rules: ReferendumRules, votes: Votes, electorateMicro: bigint | 
   };
 }
 
-/** The weight of which yes needs a share. */
+/** The weight of which yes needs the required share. */
 function baseOf({ threshold }: ReferendumRules, { yes, no, abstain, electorate }: Votes): bigint {
   if (threshold.base === 'electorate') return electorate;
   return threshold.base === 'answers' ? yes + no + abstain : yes + no;
 }
 
 /**
- * The least weight of answers whose change changes the outcome. Answers change from yes to no, or to yes: first from no, then from
- * abstain. A larger change moves every share of yes further in one direction, so bisection works. Null if no change suffices.
+ * The least weight of changed answers that changes the outcome. Answers change from yes to no, or to yes: first from no, then from
+ * abstain. A larger change moves all shares of yes further in one direction, so bisection works. Null if no change suffices.
  */
 function marginOfReferendum(rules: ReferendumRules, votes: Votes, options: ReportOptions): Margin | null {
   const { unitWeights, electorateMicro } = options;
@@ -132,7 +132,7 @@ function marginOfReferendum(rules: ReferendumRules, votes: Votes, options: Repor
   return marginOf(second !== undefined && second < first ? second : first, unitWeights, true);
 }
 
-/** Compares part / whole with the fraction by cross-multiplication: a division would round. */
+/** Compares part / whole with a fraction by cross-multiplication, because a division would round. */
 function applyRule(
   name: ReferendumRuleResult['name'],
   fraction: Fraction,
@@ -149,7 +149,7 @@ function applyRule(
   };
 }
 
-/** Includes withdrawn options: withdrawing an option must not change the decision. */
+/** Sums also withdrawn options, because withdrawing an option must not change the decision. */
 function sumOfRole(position: TallyPosition, weightsMicro: readonly bigint[], role: ReferendumRole): bigint {
   return position.candidates.reduce(
     (sum, candidate, index) => (candidate.referendumRole === role ? sum + (weightsMicro[index] ?? 0n) : sum),

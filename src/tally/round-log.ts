@@ -5,12 +5,12 @@ import { type Passed, type Piles, TALLY_DECIMALS, VALUE_DECIMALS } from './piles
 import type { Round, RoundTally, RoundTransfer, TieDecision } from './position-result.ts';
 import type { TallyPosition } from './types.ts';
 
-/** Most candidates whose tallies a round lists one by one; it gives one sum for all other candidates. */
+/** Most candidates whose tallies a round lists; all other candidates share one sum. */
 const MAX_LISTED = 200;
-/** Most tallies in one answer. If the rounds have more, the results omit the rounds, and clients read the rounds in pages. */
+/** Most tallies in one answer. If the rounds have more, the results omit all rounds, and clients read them in pages. */
 const MAX_TALLIES = 2_000;
 
-/** What was decided in a round; candidates are indexes into the position's. */
+/** What a round decided. Candidates are indexes into the position's candidates. */
 interface RoundDecision {
   readonly elected: readonly number[];
   readonly eliminated: readonly number[];
@@ -25,7 +25,7 @@ interface OpenRound {
   readonly shown: Pick<Round, 'tallies' | 'others' | 'exhausted' | 'roundingLoss'> | undefined;
 }
 
-/** Records the rounds of a ranked count, at most `MAX_TALLIES` tallies: those of a thousand candidates would take fifty megabytes. */
+/** Records the rounds of a ranked count, up to `MAX_TALLIES` tallies: all tallies of a thousand candidates would take 50 MB. */
 export class RoundLog {
   /** The recorded rounds, from the requested round on. */
   rounds: Round[] = [];
@@ -37,7 +37,7 @@ export class RoundLog {
   readonly #piles: Piles;
   readonly #wholeWeights: boolean;
   readonly #fromRound: number;
-  /** Tallies in the last round that listed the candidate. */
+  /** By candidate: the tallies in the last round that listed the candidate. */
   readonly #lastWeight: bigint[];
   readonly #lastHeads: bigint[];
   #number = 0;
@@ -55,7 +55,7 @@ export class RoundLog {
     this.#lastHeads = position.candidates.map(() => 0n);
   }
 
-  /** Starts a round and notes its tallies. @param listed continuing candidates, in a transferable vote also the elected ones */
+  /** Starts a round, and notes its tallies. @param listed the continuing candidates; in a transferable vote also the elected ones */
   open(listed: readonly number[], threshold: bigint, lost = 0n): void {
     this.#number += 1;
     const { weight, heads } = this.#piles;
@@ -87,12 +87,12 @@ export class RoundLog {
     });
   }
 
-  /** Stops recording: further rounds only determine `finalTwo`, and must not change the candidates' figures in the result. */
+  /** Stops recording. Further rounds only determine `finalTwo`, and must not change the figures of the candidates in the result. */
   seal(): void {
     this.#sealed = true;
   }
 
-  /** Number of next rounds that will not be recorded, because they precede `fromRound` or recording has ended. */
+  /** How many of the next rounds are not recorded, because they precede `fromRound` or because recording has ended. */
   get unread(): number {
     if (this.#sealed || this.nextRound !== null) return Number.POSITIVE_INFINITY;
     return Math.max(0, this.#fromRound - 1 - this.#number);
@@ -103,12 +103,12 @@ export class RoundLog {
     this.#number += rounds;
   }
 
-  /** The candidate's tallies in the last round that listed it. */
+  /** The candidate's weight in the last round that listed the candidate. */
   lastWeight(candidate: number): bigint {
     return this.#lastWeight[candidate] ?? 0n;
   }
 
-  /** The candidate's figures in the last round that listed it. */
+  /** The candidate's figures in the last round that listed the candidate. */
   finalFigures(candidate: number): Omit<RoundTally, 'candidateId'> {
     return this.figures(this.lastWeight(candidate), this.#lastHeads[candidate] ?? 0n);
   }

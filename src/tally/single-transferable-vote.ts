@@ -5,8 +5,8 @@ import type { SeatTie } from './ties.ts';
 const WHOLE = 10n ** BigInt(TALLY_DECIMALS);
 
 /**
- * Several seats: a candidate who reaches the quota is elected. Each round makes one transfer: of the largest surplus, by the weighted
- * inclusive Gregory method, or, without a surplus, of the ballots of the eliminated candidate with the lowest tally.
+ * Several seats: a candidate who reaches the quota is elected. Each round makes one transfer. It transfers the largest surplus, by the
+ * weighted inclusive Gregory method; without a surplus, it transfers the ballots of the candidate with the lowest tally, who is eliminated.
  */
 export function runSingleTransferableVote(count: RankedCount): RankedOutcome {
   const valid = count.activeWeight();
@@ -15,7 +15,7 @@ export function runSingleTransferableVote(count: RankedCount): RankedOutcome {
 }
 
 /**
- * The Droop quota if every weight is 1. Otherwise valid / (seats + 1), to be exceeded, so that the unit of weights does not matter.
+ * The Droop quota if every weight is 1. Otherwise valid / (seats + 1), which must be exceeded, so that the unit of weights does not matter.
  * @returns an exact fraction of tally units; `inclusive` if reaching it suffices
  */
 function quotaOf(valid: bigint, seats: number, unitWeights: boolean) {
@@ -26,7 +26,7 @@ function quotaOf(valid: bigint, seats: number, unitWeights: boolean) {
 
 function transfer(count: RankedCount, quota: ReturnType<typeof quotaOf>): RankedOutcome {
   const { piles, ties, log, position } = count;
-  /** The quota, rounded down to the decimals of a tally. A candidate keeps this tally after the transfer of the surplus. */
+  /** The quota, rounded down to the decimals of a tally. An elected candidate keeps this tally when the surplus is transferred. */
   const kept = quota.numerator / quota.denominator;
   const winners: number[] = [];
   let seatTie = null as SeatTie | null;
@@ -55,7 +55,7 @@ function transfer(count: RankedCount, quota: ReturnType<typeof quotaOf>): Ranked
     return elected;
   }
 
-  /** Transfers the largest surplus and closes the round; false when no elected candidate holds more than the quota. */
+  /** Transfers the largest surplus and closes the round. Returns false if no elected candidate has more than the quota. */
   function transferSurplus(elected: readonly number[]): boolean {
     const surplus = winners.map(scaledSurplus).reduce((most, one) => (one > most ? one : most), 0n);
     if (surplus === 0n) return false;
@@ -72,7 +72,7 @@ function transfer(count: RankedCount, quota: ReturnType<typeof quotaOf>): Ranked
     return true;
   }
 
-  /** Decides a tie of the lowest for the last seats by the position's policy, when one candidate more than open seats continues. */
+  /** Decides a tie of the lowest for the last seats by the position's policy, if one candidate more continues than seats are open. */
   function decideLastSeat(left: readonly number[], elected: readonly number[]): boolean {
     const lowest = count.lowest(left);
     const decided = ties.forSeat(lowest, lowest.length - 1);
@@ -96,7 +96,7 @@ function transfer(count: RankedCount, quota: ReturnType<typeof quotaOf>): Ranked
     return false;
   }
 
-  /** Runs one round; true when it was the last. */
+  /** Runs one round. Returns true if it was the last. */
   function runRound(): boolean {
     const continuing = count.continuing();
     log.open(
@@ -126,7 +126,7 @@ function transfer(count: RankedCount, quota: ReturnType<typeof quotaOf>): Ranked
     return runnerUp !== undefined && log.lastWeight(runnerUp) > 0n ? runnerUp : null;
   }
 
-  // Ends after at most two rounds per candidate: every round elects, transfers a surplus or eliminates.
+  // The loop ends after at most two rounds for each candidate: every round elects, transfers a surplus or eliminates.
   let ended = false;
   while (!ended) ended = runRound();
   return { winners, tied, seatTie, runnerUp: findRunnerUp(), finalTwo: null };

@@ -4,22 +4,22 @@ import { compare, requireThat } from './exact.ts';
 import type { TieDecision } from './position-result.ts';
 import type { Lot, TallyPosition } from './types.ts';
 
-/** Outcome of a tie for seats. `winners`: the tied candidates who win, in the order of their seats. */
+/** Outcome of a tie for seats. `winners` are the tied candidates who win, in the order of their seats. */
 export interface SeatTie {
   readonly winners: readonly number[];
   readonly decision: TieDecision;
-  /** Whether some of the tied candidates win and others lose; false for `joint` (all win), and before the lot is drawn. */
+  /** Whether some of the tied candidates win and others lose. False for `joint` (all win), and until the lot is drawn. */
   readonly separated: boolean;
-  /** Whether the lot must decide but is not drawn yet: no tied candidate has won or lost. */
+  /** Whether a lot must decide that is not drawn yet. Then no tied candidate has won or lost. */
   readonly undecided: boolean;
 }
 
-/** The candidate picked from a tie that is not about a seat. */
+/** The candidate who was picked from a tie that is not about a seat. */
 interface Pick {
   readonly picked: number;
-  /** A function, called only for recorded rounds: in each of a thousand rounds hundreds of candidates may tie, which makes long lists. */
+  /** A function, because only recorded rounds need the decision. In each of a thousand rounds hundreds may tie, which makes long lists. */
   readonly decision: () => TieDecision;
-  /** Whether the lot must decide but is not drawn yet: the candidate order was used instead, so the pick may change. */
+  /** Whether a lot must decide that is not drawn yet. The candidate order was used instead, so the pick may change. */
   readonly provisional: boolean;
 }
 
@@ -29,9 +29,9 @@ const HEX_BYTES = /^(?:[0-9a-f]{2})+$/i;
 export class Ties {
   readonly #position: TallyPosition;
   readonly #lot: Lot | null;
-  /** Place in the candidate order, by candidate. */
+  /** By candidate: the place in the candidate order. */
   readonly #place: readonly number[];
-  /** Place in the order of the lot, by candidate; computed when a tie first needs it. */
+  /** By candidate: the place in the order of the lot. Computed when a tie first needs it. */
   #lotPlace: readonly number[] | undefined;
 
   /** @param lot null while the result is not final */
@@ -50,17 +50,17 @@ export class Ties {
     );
   }
 
-  /** Sorts by `sortOrder`, then id. */
+  /** Sorts by `sortOrder`, then by ID. */
   inCandidateOrder(candidates: Iterable<number>): number[] {
     return [...candidates].sort((a, b) => (this.#place[a] ?? 0) - (this.#place[b] ?? 0));
   }
 
-  /** Sorts by figure, highest first; equal figures in candidate order. */
+  /** Sorts by figure, highest first; equal figures are in candidate order. */
   byFigure(candidates: Iterable<number>, figure: (candidate: number) => bigint): number[] {
     return this.inCandidateOrder(candidates).sort((a, b) => compare(figure(b), figure(a)));
   }
 
-  /** Decides by the position's policy which tied candidates win. There must be fewer open seats than tied candidates. */
+  /** Decides by the position's policy which of the tied candidates win. There must be fewer open seats than tied candidates. */
   forSeat(tied: readonly number[], openSeats: number): SeatTie {
     requireThat(openSeats > 0 && openSeats < tied.length, 'a tie for a seat needs more candidates than seats');
     const policy = this.#position.tieBreak;
@@ -72,23 +72,23 @@ export class Ties {
     return { winners: order.slice(0, openSeats), decision, separated: true, undecided: false };
   }
 
-  /** Picks the candidate to eliminate from the candidates that share the lowest tally. */
+  /** Picks the candidate to eliminate from the candidates who share the lowest tally. */
   forElimination(tied: readonly number[], earlier: EarlierRounds): Pick {
     return this.#pick(tied, earlier.best(tied, -1), -1);
   }
 
-  /** Sorts candidates whose tallies were equal in every round: the first is eliminated first. */
+  /** Sorts candidates whose tallies were equal in every round. The first in the list is eliminated first. */
   outFirst(tied: readonly number[]): number[] {
     const byLot = this.#position.tieBreak !== 'candidate_order' && this.#lot !== null;
     return (byLot ? this.#luckiestFirst(tied) : this.inCandidateOrder(tied)).toReversed();
   }
 
-  /** Picks the candidate whose surplus is transferred first, from the candidates that share the largest surplus. */
+  /** Picks the candidate whose surplus is transferred first, from the candidates who share the largest surplus. */
   forSurplus(tied: readonly number[], earlier: EarlierRounds): Pick {
     return this.#pick(tied, earlier.best(tied, 1), 0);
   }
 
-  /** Picks from the candidates still tied after earlier rounds (`left`): the first (`at` 0) or last (-1) by lot or candidate order. */
+  /** Picks from the candidates whom earlier rounds leave tied (`left`): the first (`at` 0) or last (-1) by lot or candidate order. */
   #pick(tied: readonly number[], left: readonly number[], at: 0 | -1): Pick {
     const byLot = left.length > 1 && this.#position.tieBreak !== 'candidate_order';
     const drawn = byLot && this.#lot !== null;
@@ -139,7 +139,7 @@ function lotNumber({ seed, root }: Lot, candidateId: string): string {
   return hash.update(candidateId, 'utf8').digest('hex');
 }
 
-/** Sorts all candidates. @returns the place of each candidate in the sorted order */
+/** Sorts all candidates. @returns by candidate: the place in the sorted order */
 function placesBy(candidates: number, compareTwo: (a: number, b: number) => number): number[] {
   const sorted = Array.from({ length: candidates }, (_, candidate) => candidate).sort(compareTwo);
   const places = new Array<number>(candidates).fill(0);

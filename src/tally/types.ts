@@ -8,34 +8,34 @@ import type { PositionResult, Round } from './position-result.ts';
  * Everything that leaves a count is an integer or an exact decimal string.
  */
 
-/** `sortOrder`: place in the candidate order, lowest first. Candidates with equal numbers are ordered by `id`. */
+/** `sortOrder` is the place in the candidate order, lowest first. Candidates with the same `sortOrder` are ordered by `id`. */
 export interface TallyCandidate extends Pick<Candidate, 'id' | 'name' | 'sortOrder' | 'referendumRole'> {
-  /** A withdrawn candidate wins no seat. Ranked counts skip the candidate; ballots in the log keep its votes. */
+  /** A withdrawn candidate wins no seat. Ranked counts skip the candidate; the ballots in the log keep the votes. */
   readonly withdrawn: boolean;
 }
 
-/** `rules`: present for referendums only. */
+/** `rules` is null except for referendums. */
 export interface TallyPosition
   extends Pick<Position, 'id' | 'title' | 'votingMethod' | 'seats' | 'tieBreak' | 'rules'> {
-  /** Most entries of a ballot; default: 1 for plurality and referendum, otherwise the number of candidates. */
+  /** Most entries of a ballot. By default 1 for plurality and referendum, otherwise the number of candidates. */
   readonly maxSelections?: number;
-  /** Score: lowest and highest mark. Without them, the scale is unbounded and includes 0. */
+  /** Score: the lowest and highest mark. Without these, the scale is unbounded and includes 0. */
   readonly scoreMin?: number | null;
   readonly scoreMax?: number | null;
-  /** Plurality and approval: the share that a winner must exceed, of the weight of ballots that answered the position. */
+  /** Plurality and approval: the share that a winner must exceed. The whole is the weight of the ballots that answered the position. */
   readonly majorityRequired?: Majority | null;
-  /** Entries of a ballot name a candidate by its index in this array. */
+  /** A ballot's entries name a candidate by its index in this array. */
   readonly candidates: readonly TallyCandidate[];
 }
 
-/** One ballot's entries for one position, in arrays that the reader may reuse. `values`: 1, the score, points or votes, or the rank. */
+/** The entries of a ballot for one position, in arrays that the reader may reuse. `values`: 1, the score, points or votes, or the rank. */
 export interface PositionBallot {
   readonly length: number;
   readonly candidates: ArrayLike<number>;
   readonly values: ArrayLike<number>;
-  /** True if the reader has checked that the candidates ascend and belong to the position, so none is named twice. */
+  /** Whether the reader has checked that the candidates ascend and belong to the position. Then no candidate is named twice. */
   readonly isAscending?: boolean;
-  /** Lowest and highest value, if the reader has checked that all values are exact whole numbers. */
+  /** The lowest and highest value, if the reader has checked that all values are exact whole numbers. */
   readonly lowest?: number;
   readonly highest?: number;
 }
@@ -43,20 +43,20 @@ export interface PositionBallot {
 /** Inputs for drawing lots, in hex. Both are known only once the result is final. */
 export interface Lot {
   readonly seed: string;
-  /** Root of the event's log before its close leaf, which could not be known when the seed was drawn. */
+  /** Root of the event's log before its last leaf (the close leaf), which was unknown when the seed was drawn. */
   readonly root: string;
 }
 
 export interface ReportOptions {
-  /** Null until the result is final. Without it, a tie that a lot must decide leaves a seat undecided, or an elimination provisional. */
+  /** Null until the result is final. Without it, a tie that needs a lot leaves a seat undecided, or makes an elimination provisional. */
   readonly lot: Lot | null;
-  /** Weight of the approved voters whom the position is open to; null in polls, which have no roll of voters. */
+  /** Weight of the approved voters to whom the position is open; null in polls, which have no roll of voters. */
   readonly electorateMicro: bigint | null;
-  /** Whether `electorateMicro` may lack approvals that are not disclosed yet: the turnout then is its lower bound. */
+  /** Whether `electorateMicro` may lack approvals that are not disclosed yet. Then the electorate is at least the turnout. */
   readonly atLeastTurnout?: boolean;
-  /** Whether every weight of the event is whole: `votesWon` then is a sum of weights, otherwise a number of ballots. */
+  /** Whether every weight of the event is whole. Then `votesWon` is a sum of weights, otherwise a number of ballots. */
   readonly wholeWeights: boolean;
-  /** Whether every weight of the event is 1: margins are then exact, and a transferable vote has the Droop quota. */
+  /** Whether every weight of the event is 1. Then margins are exact, and a transferable vote has the Droop quota. */
   readonly unitWeights: boolean;
 }
 
@@ -66,16 +66,16 @@ export interface RoundPage {
   readonly nextRound: number | null;
 }
 
-/** Lets a reader write rankings directly into the count's memory, without a copy or an object per ballot. */
+/** Lets a reader write rankings directly into the count's memory, without a copy or an object for each ballot. */
 export interface RankingSink {
-  /** Memory for the next ranking, from `end` on: candidates of the position, first choice first, each at most once. */
+  /** Memory for the next ranking, from `end` on. A ranking is candidates of the position, first choice first, each at most once. */
   readonly cells: Uint8Array | Uint16Array;
   readonly end: number;
-  /** Announces how many rankings will be added at most. */
+  /** Announces an upper bound of the number of rankings that will be added. */
   expect(rankings: number): void;
-  /** Makes room for a ranking of `length` places; may replace `cells`. */
+  /** Makes room for a ranking of `length` candidates. This may replace `cells`. */
   makeRoom(length: number): void;
-  /** Counts the ranking that was written; its length is above 0. `times` as in `PositionCount.add`. */
+  /** Counts the ranking that the caller wrote into `cells` from `end` on, of `length` ≥ 1 candidates. `times` as in `PositionCount.add`. */
   addWritten(length: number, weightMicro: bigint, times: number): void;
 }
 
@@ -87,12 +87,12 @@ export interface PositionCount {
    * @param times 1 to add, -1 to take a voided ballot out again, or the number of identical ballots.
    */
   add(ballot: PositionBallot, weightMicro: bigint, times?: number): void;
-  /** About how many bytes the ballots that were added take in memory. */
+  /** About how many bytes of memory the added ballots take. */
   readonly heldBytes: number;
-  /** Ranked methods only: adds ballots from a reader that already has the choices in rank order. */
+  /** Ranked methods only: adds ballots from a reader that already has their candidates in rank order. */
   readonly rankingSink?: RankingSink;
   report(options: ReportOptions): PositionResult;
-  /** The rounds from a number on, as many as one answer may hold; empty for methods without rounds. */
+  /** The rounds from `fromRound` on, as many as one answer may contain; empty for methods without rounds. */
   rounds(options: ReportOptions, fromRound: number): RoundPage;
 }
 

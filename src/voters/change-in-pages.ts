@@ -17,8 +17,8 @@ const PAGE = 1_000;
 type Standing = Partial<Pick<DecidingColumns, 'status' | 'groupId'>>;
 
 /**
- * Makes one change to a page of voters, with new tags; skips rows with an invalid tag.
- * @returns the IDs of the changed voters, and the last ID of the page, undefined at the end
+ * Makes one change to a page of voters, and renews their tags. Skips rows with an invalid tag.
+ * @returns the IDs of the changed voters, and the last ID of the page; this is undefined on the last page
  */
 async function changePage(
   tx: Transaction,
@@ -40,7 +40,7 @@ async function changePage(
       ...row,
       tag: tagOfVoter(secrets, row, standing.status === undefined && isApprovedInRehearsal(secrets, before)),
     })),
-    // The end of a rehearsal leaves no trace.
+    // The change at the end of a rehearsal sets no time of change, so that the rehearsal leaves no trace.
     standing.status === undefined ? event.lockedAt : null,
   );
   await noteChanges(tx, secrets, event, changes);
@@ -62,8 +62,8 @@ export async function changeInPages(
 }
 
 /**
- * Clears the group of voters whose group was deleted, and publishes them, one transaction per page. The groups are read under the event's lock
- * for each page: one that is made or deleted meanwhile waits, and no genuine row is changed without a new tag.
+ * Clears the group of voters whose group was deleted, and publishes these voters, in one transaction for each page. Each page reads the
+ * groups under the event's lock, so that no group is added or deleted meanwhile and every changed genuine row gets a new tag.
  */
 export async function leaveDeletedGroups(db: Database, deps: VoterDeps, eventId: string): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; await setImmediate()) {
@@ -76,7 +76,7 @@ export async function leaveDeletedGroups(db: Database, deps: VoterDeps, eventId:
       const { changed, last } = await changePage(tx, deps.secrets, event, isGone, { groupId: null }, from);
       const voters = await listVotersByIds(tx, eventId, changed);
       await publish(tx, deps, aboutOf(event), 'voter.updated', voters.map(viewVoter));
-      // What is left of the page are rows that the service did not write.
+      // The rest of the page are rows that the service did not write.
       const isOfPage = last === undefined ? sql`v.id > ${from}` : sql`v.id > ${from} AND v.id <= ${last}`;
       await tx.execute(sql`
         UPDATE voters v SET group_id = NULL WHERE v.voting_event_id = ${eventId} AND ${isOfPage} AND ${isGone}`);

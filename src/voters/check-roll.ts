@@ -16,13 +16,13 @@ import {
   tagOfParticipation,
 } from './voter-tag.ts';
 
-/** Rows per query, which bounds memory for a large roll. */
+/** Rows per query. It bounds the memory that a large roll takes. */
 const PAGE = 1_000;
 
 const taggedRoll = (executor: Executor, eventId: string): AsyncGenerator<TaggedVoter> =>
   inPages(PAGE, (after, limit) => listTagged(executor, eventId, sql`v.id > ${after} AND v.deleted_at IS NULL`, limit));
 
-/** Whether an election has at least `least` approved voters. Rows that other SQL inserted can make the answer false, but not true. */
+/** Whether an election has at least `least` approved voters. Rows that other SQL inserts can make the answer false, but not true. */
 export async function hasApproved(
   executor: Executor,
   secrets: Secrets,
@@ -33,7 +33,7 @@ export async function hasApproved(
   return voters.filter((voter) => isGenuine(secrets, voter)).length === least;
 }
 
-/** Participations that the service did not write. @param own the election's secrets; undefined if it never had a key, so no ballot */
+/** Participations that the service did not write. @param own the election's secrets; undefined if it never had a key, and so no ballot */
 async function* forgedParticipations(
   executor: Executor,
   own: Secrets | undefined,
@@ -59,16 +59,16 @@ async function* forgedParticipations(
   }
 }
 
-/** Approved voters, their weight in millionths, and how many of them took part. */
+/** The number of approved voters, their weight in millionths, and how many of them took part. */
 interface Turnout {
   heads: number;
   weightMicro: bigint;
   voted: number;
 }
 
-/** The figures of a roll, counted from its verified rows and not from stored totals. */
+/** The figures of a roll, counted from its verified rows instead of stored totals. */
 export interface CheckedRoll extends Turnout {
-  /** By group ID; voters of a deleted group have none, whether or not they have left it yet. */
+  /** By group ID. A voter of a deleted group is in none, even if the row still names the group. */
   readonly byGroup: ReadonlyMap<string, Turnout>;
 }
 
@@ -83,7 +83,7 @@ export function checkRoll(
   own: Secrets | undefined,
   event: VotingEvent,
 ): Promise<string | CheckedRoll> {
-  // One snapshot, because the recorded sum must match the voters.
+  // Use one snapshot, because the recorded sum must match the voters.
   return atOneMoment(db, async (tx) => {
     const sum = await beginRollSum(tx, secrets, event.id);
     const rehearsed = await listRehearsed(tx, event);
@@ -97,7 +97,7 @@ export function checkRoll(
     let last = '';
     for await (const voter of taggedRoll(tx, event.id)) {
       if (!isGenuine(secrets, voter)) return `the voter ${voter.id} is not as the service wrote it`;
-      // Possible only if other SQL dropped the primary key.
+      // This is possible only if other SQL has dropped the primary key.
       if (voter.id === last) return `the voter ${voter.id} stands on the roll twice`;
       last = voter.id;
       if (!rehearsed.has(voter.id)) sum.add(voter);
@@ -137,7 +137,7 @@ export async function acceptRoll(tx: Transaction, secrets: Secrets, event: Votin
   await note();
 }
 
-/** Deletes participations that the service did not write. @returns how many */
+/** Deletes participations that the service did not write. @returns their number */
 export async function dropForgedParticipations(
   tx: Transaction,
   own: Secrets | undefined,
@@ -151,7 +151,7 @@ export async function dropForgedParticipations(
 
 type GroupTurnout = { groupId: string; voters: number; voted: number };
 
-/** The same as `readTurnoutByGroup`, from the verified rows. */
+/** The figures of `readTurnoutByGroup`, from the verified rows. */
 export const turnoutByGroup = ({ byGroup }: CheckedRoll): GroupTurnout[] =>
   [...byGroup]
     .filter(([, { heads }]) => heads >= SMALLEST_GROUP)
@@ -161,7 +161,7 @@ export const turnoutByGroup = ({ byGroup }: CheckedRoll): GroupTurnout[] =>
 /** Groups with fewer voters are not shown: their members know each other and could infer who voted. */
 const SMALLEST_GROUP = 5;
 
-/** Approved voters of each group, and how many took part; smaller groups are left out. */
+/** The approved voters of each group, and how many took part. Groups below `SMALLEST_GROUP` are left out. */
 export async function readTurnoutByGroup(executor: Executor, eventId: string): Promise<GroupTurnout[]> {
   const kept = sql.param(await listKeptGroupIds(executor, eventId));
   const { rows } = await executor.execute<GroupTurnout>(sql`

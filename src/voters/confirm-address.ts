@@ -18,21 +18,21 @@ import { noteBeforeRehearsal } from './voter-key.ts';
 const LINK: SealedPlace = { table: 'voters', column: 'confirm_by', row: 'link' };
 const linkShape = z.tuple([z.string(), z.string(), z.string()]);
 
-/** The last segment of a confirmation link, encrypted and authenticated: others can neither forge nor read it. */
+/** The last segment of a confirmation link. It is encrypted and authenticated, so that others can neither forge nor read it. */
 export function sealConfirmation(secrets: Secrets, eventId: string, voterId: string, email: string): string {
   return secrets.seal(JSON.stringify([eventId, voterId, emailKey(email)]), LINK);
 }
 
-/** What a link names; undefined if this service did not make it. */
+/** The content of a link; undefined if this service did not make the link. */
 function openConfirmation(secrets: Secrets, token: string): z.output<typeof linkShape> | undefined {
   const text = secrets.openForeign(token, LINK)?.toString('utf8');
   return text === undefined ? undefined : linkShape.parse(JSON.parse(text));
 }
 
 /**
- * Confirms the address that a link was mailed to; may be repeated until the close. The confirmation only keeps the registration from
- * expiring: it casts no ballot and approves no voter.
- * @returns false if this service did not make the link, if its registration or address is gone, or if the event has closed
+ * Confirms the address to which a link was mailed; this may be repeated until the close. The confirmation only keeps the registration
+ * from expiring: it casts no ballot and approves no voter.
+ * @returns false if this service did not make the link, if the registration or its address is gone, or if the event has closed
  */
 async function confirmAddress(tx: Transaction, secrets: Secrets, token: string): Promise<boolean> {
   const link = openConfirmation(secrets, token);

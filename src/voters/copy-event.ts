@@ -53,13 +53,13 @@ const copyEventBody = z.strictObject({
   withVoters: z.boolean().describe('Whether its voters are copied, too.'),
 });
 
-/** Settings that a copy takes over unchanged from the API's view of the source. */
+/** Settings that a copy takes unchanged from the API's view of the source event. */
 const SHARED = [
   ...(['type', 'description', 'timeZone', 'candidate', 'ballot', 'log'] as const),
   ...(['contactEmail', 'language', 'logoUrl'] as const),
 ] as const;
 
-/** A source in another cell than the account that copies it. */
+/** The source event, if it is in another cell (another of the service's databases) than the account that copies it. */
 interface AwaySource {
   readonly source: LockedEvent;
   readonly rows: DefinitionRows;
@@ -71,18 +71,18 @@ const readAwaySource = (deps: Deps, eventId: string): Promise<AwaySource> =>
     rows: await readDefinitionRows(tx, eventId),
   }));
 
-/** A roll stays with its owner: an editor's copy with voters belongs to the owner, and is shared with the editor. */
+/** Whether a copy belongs to the owner of the source: an editor's copy with voters does, and is shared with the editor. */
 const belongsToOwner = ({ role }: Organizer, withVoters: boolean): boolean => withVoters && role !== 'owner';
 
-/** The cell of a guest who copies an event of this cell into their own account; undefined if the copy stays here. */
+/** The cell of a guest who copies an event of this cell into an account of another cell; undefined if the copy stays here. */
 function homeOfCopy(deps: Deps, organizer: Organizer, withVoters: boolean): Deps | undefined {
   const [home = deps.cell] = organizer.caller.cells ?? [];
   return home === deps.cell || belongsToOwner(organizer, withVoters) ? undefined : deps.cells.get(home);
 }
 
 /**
- * Creates a draft with the same settings, groups, positions, candidates and sponsors, in the caller's account (completions 10.4); a copy
- * with voters belongs to the owner of the source (completions 2.5). A job copies the voters.
+ * Creates a draft with the same settings, groups, positions, candidates and sponsors in the caller's account (completions 10.4). A copy
+ * with voters belongs to the source's owner (completions 2.5); a job copies the voters.
  * Prices are copied only within one account, because a payment business belongs to one account.
  * @throws ApiError 409 `not_ready` while voters are still copied into the source; 422 `plan_limit` for events, or for the voters to copy
  */
@@ -100,7 +100,7 @@ async function copyEvent(
     ? { ...organizer.caller, accountId: organizer.event.accountId, plan: organizer.ownerPlan }
     : organizer.caller;
   const source = away?.source ?? (await lockForChange(tx, organizer.event.id));
-  // A job is still copying voters into the source event: a copy made now would lack the rest.
+  // A job still copies voters into the source event: a copy that is made now would lack the remaining voters.
   if (withVoters && (source.copyDone ?? 0) < (source.copyTotal ?? 0))
     throw refuse('not_ready', { missing: [COPY_RUNNING] });
   const { voter: shownVoter, ...shown } = viewEvent(source, source.lockedAt);
@@ -109,7 +109,7 @@ async function copyEvent(
     ...pick(shown, SHARED),
     title,
     voter,
-    // What results show in a rehearsal is not what the event will show.
+    // A rehearsal may show results otherwise than the event will. Copy the setting of the event.
     results: { visibility: source.rehearsalVisibility ?? source.resultsVisibility },
   };
   return createEvent(tx, deps, caller, shared, async (made) => {
@@ -128,7 +128,7 @@ async function copyEvent(
     if (total > limit) throw planLimit('voters_per_event', limit);
     const copyUntil = total > 0 ? deps.ids.sortable('vtr') : null;
     await updateTaggedEvent(tx, deps.secrets, made, {
-      // `pageIssues` accepted this URL for the source event: no second check.
+      // `pageIssues` has accepted this URL for the source event, so it needs no second check.
       votingPageUrl: source.votingPageUrl,
       ...(withPrices ? pricesOf(source) : {}),
       ...(withVoters ? { copyTotal: total, copyDone: 0, copyUntil } : {}),
@@ -149,7 +149,7 @@ const pricesOf = (source: VotingEvent) =>
     ...(['payToVote', 'payToRegisterCandidate', 'repeatVotes'] as const),
   ]);
 
-/** Whether a copy keeps prices and payment business: same account, a plan with paid features, and a business that accepts each price. */
+/** Whether a copy keeps prices and payment business: same account, a plan with paid features, and a business that takes each price. */
 async function keepsPrices(
   tx: Transaction,
   deps: EventDeps,
@@ -200,9 +200,9 @@ const COPY_ROLL = { name: 'copy_roll', maxAttempts: 25, payload } as const;
 const CHUNK_ROWS = 500;
 
 /**
- * Selects the voters to copy: all that the organizer added, and approved registrants. Leaves out registrants who are pending, whose
- * approval by a first key is not disclosed, or whom a rehearsal added. The rehearsal mark counts for registrants only: other SQL that
- * sets it cannot exclude an organizer's voter. Erased voters have neither address nor voter ID.
+ * Selects the voters to copy: all whom the organizer added, and approved registrants. Leaves out registrants who are pending, whom a
+ * first key approved without disclosure, or whom a rehearsal added. The rehearsal mark counts for registrants only, so that other SQL
+ * cannot exclude an organizer's voter by it. Erased voters have neither address nor voter ID.
  */
 const copied = (sourceId: string) =>
   and(
@@ -223,7 +223,7 @@ const copied = (sourceId: string) =>
 type Order = Omit<typeof rollCopies.$inferSelect, 'tag'>;
 type Until = Pick<VotingEvent, 'copyUntil'>;
 
-/** The MAC input of a copy order. The end of the copy clears the event's `copyUntil`, so that the order cannot be replayed. */
+/** The input of the MAC of a copy job. The end of the copy clears the event's `copyUntil`, so that the job's row cannot be replayed. */
 const rowOfCopy = (order: Order, { copyUntil }: Until): DecidingRow => [
   'roll_copies',
   ...[order.votingEventId, order.sourceId, JSON.stringify(order.groups), order.copiedTo, copyUntil, order.keyId],
@@ -234,7 +234,7 @@ export const tagOfCopy = (secrets: Secrets, order: Order, event: Until): Buffer 
 
 type CopyDeps = VoterDeps & Pick<Deps, 'db' | 'log'>;
 
-/** Copies the voters of an event into its copy, chunk by chunk. An interrupted job resumes after the last committed chunk. */
+/** Copies the voters of an event into its copy, page by page. An interrupted job resumes after the last committed page. */
 export const copyRollJob = (deps: CopyDeps): Job<z.output<typeof payload>> =>
   defineJob({
     ...COPY_ROLL,
@@ -242,7 +242,7 @@ export const copyRollJob = (deps: CopyDeps): Job<z.output<typeof payload>> =>
       try {
         while (await inTransaction(deps.db, (tx) => copyChunk(tx, deps, eventId))) await setImmediate();
       } catch (fault) {
-        // The organizer added voters while the job ran, and the plan has no room for the rest: end the copying.
+        // The organizer has added voters meanwhile, and the plan has no room for the rest: end the copying.
         if (!(fault instanceof ApiError) || fault.code !== 'plan_limit') throw fault;
         await inTransaction(deps.db, (tx) => endCopy(tx, deps.secrets, eventId));
       }
@@ -273,12 +273,12 @@ async function copyChunk(tx: Transaction, deps: CopyDeps, eventId: string): Prom
   }
   const genuine = page.filter((row) => isGenuine(deps.secrets, row));
   if (genuine.length < page.length) await reportForged(deps, copy.sourceId);
-  // An approval in a rehearsal ends with it. By the tag: SQL could mark any member as of a rehearsal.
+  // An approval in a rehearsal ends with it. Decide by the tag, because other SQL could mark any voter as approved in a rehearsal.
   const lasting = genuine.filter((row) => !isApprovedInRehearsal(deps.secrets, row));
   await insertCopies(tx, deps, event, copy, lasting);
   const tag = tagOfCopy(deps.secrets, { ...copy, copiedTo: last.id }, event);
   await tx.update(rollCopies).set({ copiedTo: last.id, tag }).where(eq(rollCopies.votingEventId, eventId));
-  // Voters approved since the count are copied too, and raise the total.
+  // Voters who were approved after the count are copied, too, and raise the total.
   const done = (event.copyDone ?? 0) + page.length;
   await updateEvent(tx, eventId, { copyDone: done, copyTotal: Math.max(event.copyTotal ?? 0, done) });
   return true;
@@ -305,7 +305,7 @@ async function insertCopies(
     const source = { source: 'organizer', status: 'approved' } as const;
     return newVoter(deps, event, { ...input, status: status === 'rejected' ? 'rejected' : 'approved' }, source);
   });
-  // `insertVoters` skips voters that the organizer has already added to the copy.
+  // `insertVoters` skips voters whom the organizer has already added to the copy.
   const inserted = await insertVoters(tx, deps, event, rows);
   const ownerPlan = ((await findAccount(tx, event.accountId))?.plan ?? 'free') as PlanName;
   const author = { event, ownerPlan, caller: { keyId } };

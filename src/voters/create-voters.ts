@@ -69,7 +69,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
   router.all('/batch', noOtherMethod);
 }
 
-/** Also validates the remaining values of rows whose shape was refused, so that one answer lists all errors. */
+/** Also validates the other values of rows with a wrong shape, so that one answer lists all errors. */
 async function judgeRowParts(
   executor: Executor,
   event: VotingEvent,

@@ -21,7 +21,7 @@ import { visitorKey } from './voter-identity.ts';
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
-/** Time limit of one run. The job then queues itself again behind other deletions. */
+/** Time limit of one run. After it, the job queues itself again behind other deletions. */
 const REMOVING_MS = 1_000;
 
 const payload = z.strictObject({ eventId: z.string() });
@@ -32,7 +32,7 @@ export const REMOVE_DELETED_VOTERS = {
   payload,
 } as const;
 
-/** Removes voters whose deletion was queued (202) from the database, with their keys. */
+/** Removes voters, and their keys, whose deletion was queued (202). */
 export const removeDeletedVotersJob = (db: Database): Job<z.output<typeof payload>> =>
   defineJob({
     ...REMOVE_DELETED_VOTERS,
@@ -42,7 +42,7 @@ export const removeDeletedVotersJob = (db: Database): Job<z.output<typeof payloa
     },
   });
 
-/** Blocks of the box, or payments, per statement: a block has up to 256 ballots. */
+/** Blocks of logged ballots, or payments, per statement. A block has up to 256 ballots. */
 const ERASED_TOGETHER = 200;
 
 const erasing = z.strictObject({ eventId: z.string(), sealed: z.string() });
@@ -54,7 +54,7 @@ const ERASE_PARTICIPANTS = {
 } as const;
 const erasedPlace = placesIn('jobs', 'erased_participants');
 
-/** Takes erased participants of a poll out of what their ballots and payments left, in steps: a poll may have a million ballots. */
+/** Removes a poll's erased participants from ballots and payments, in steps: a poll may have a million ballots. */
 export const eraseParticipantsJob = (db: Database, secrets: Secrets): Job<z.output<typeof erasing>> =>
   defineJob({
     ...ERASE_PARTICIPANTS,
@@ -70,11 +70,11 @@ export const eraseParticipantsJob = (db: Database, secrets: Secrets): Job<z.outp
     },
   });
 
-/** Sealed, because the roll has none of the identities any more. */
+/** Encrypts the identities in the job: the roll has erased them, so no row may show them. */
 const enqueueErasure = (executor: Executor, secrets: Secrets, eventId: string, erasure: string): Promise<void> =>
   enqueue(executor, ERASE_PARTICIPANTS, { eventId, sealed: secrets.seal(erasure, erasedPlace(eventId)) });
 
-/** Takes erased voters out of a poll's participation, and queues the erasure of its participants among them from ballots and payments. */
+/** Removes erased voters from a poll's participation. For participants among them, queues the erasure from ballots and payments. */
 async function eraseParticipants(
   tx: Transaction,
   secrets: Secrets,
@@ -96,9 +96,9 @@ async function eraseParticipants(
 }
 
 /**
- * Queues the deletion of a voter (202), and hides the voter from all readers at once. After the final result, erases only the
- * personal data (completions 3, rule 2): weight, group and participation stay, so that no figure changes.
- * @throws ApiError 404; 409 `event_has_ballots` for a voter who voted, `event_closed` between the close and the final result
+ * Queues the deletion of a voter (202), and hides the voter from all readers at once. After the final result, only erases the personal
+ * data (completions 3, rule 2): weight, group and participation stay, so that no figure changes.
+ * @throws ApiError 404; 409 `event_has_ballots` for a voter who has voted, `event_closed` between the close and the final result
  */
 export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: Organizer, id: string): Promise<void> {
   const event = await lockForChange(tx, organizer.event.id);
@@ -109,7 +109,7 @@ export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: O
   await recordChange(tx, deps, changeBy(organizer, 'voter.deleted', id, erased ? {} : { before }));
 }
 
-/** Deletes voters, all or none. @throws ApiError as `deleteVoter` for any of them; 422 naming each unknown ID */
+/** Deletes voters, all or none. @throws ApiError as `deleteVoter` for any of these; 422 naming each unknown ID */
 export const deleteVoters: BulkChange<VoterDeps> = async (tx, deps, organizer, ids) => {
   const event = await lockForChange(tx, organizer.event.id);
   const rows = requireOwn('voter', ids, await listVotersByIds(tx, event.id, ids));
@@ -129,7 +129,7 @@ async function takeOffRoll(
   const ids = rows.map(({ id }) => id);
   await requirePhase('delete_voter', event, event.lockedAt, () => hasBallot(tx, event.id, ids));
   if (phaseAt(event, event.lockedAt) === 'final') {
-    // The log closes up to a minute after the last confirm, and commits to the roll as it then is.
+    // The log closes up to a minute after the last confirm, and commits to the roll of that moment.
     if (event.finalAt === null) throw lifeRefusal('event_closed', event);
     await updateVoters(tx, event.id, ids, { ...ERASED, erasedAt: event.lockedAt });
     const earlier = await valuesOf<string>(tx, sql`SELECT erase_from_trail(${event.id}, ${sql.param(ids)}::text[])`);
@@ -139,7 +139,7 @@ async function takeOffRoll(
     await noteChanges(tx, deps.secrets, event, changes);
     await updateVoters(tx, event.id, ids, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
     await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
-    // An erasure changes no figure of the roll and is not counted.
+    // An erasure changes no figure of the roll, so only a deletion is counted.
     await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
   }
   const facts = ids.map((id) => ({ id }));

@@ -27,13 +27,13 @@ export const publishApprovedJob = (deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Jo
     },
   });
 
-/** The rows from which a disclosure makes the public snapshot of results, read in one database snapshot. */
+/** The data from which a disclosure makes the public snapshot of results. They are read from one database snapshot. */
 export interface StepMoment {
-  /** The last leaf of the box, -1 while it is empty. */
+  /** The last logged leaf; -1 while the log has no ballot. */
   readonly lastLeaf: bigint;
-  /** The last signed head of the log; undefined before the first. */
+  /** The last signed head of the log; undefined before the first head. */
   readonly note: string | undefined;
-  /** Confirmed ballots that are not in the box yet. */
+  /** Confirmed ballots that are not in the log yet. */
   readonly queue: readonly { readonly codeTag: Buffer; readonly entries: Buffer; readonly weightMicro: bigint }[];
   /** The encrypted public snapshot of the previous disclosure. */
   readonly before: Buffer | undefined;
@@ -47,22 +47,22 @@ type StepRow = {
   content: Buffer | null;
 };
 
-/** How a step is to be made. */
+/** Parameters of a step. */
 interface StepOrder {
-  /** Nothing is disclosed while more ballots are queued. */
+  /** The step does nothing while more ballots than this are queued. */
   readonly most: number;
-  /** Ballots that a snapshot showed under a key of the event: nothing is disclosed before there are five more. */
+  /** The number of ballots that a snapshot showed under a key of the event. The step does nothing until there are five more. */
   readonly shown: { readonly ballotKey: string | null; readonly ballots: number };
-  /** Whether to wait while a change holds the event, and to disclose any number: a job does, a request goes on with what is disclosed. */
+  /** Whether to wait while a change locks the event, and to disclose any number of voters. A job does; a request must not wait. */
   readonly waits: boolean;
-  /** Whether the call before had the snapshot of the step, and left voters to disclose. */
+  /** Whether the previous call returned the snapshot of this step, and left voters to disclose. */
   readonly goesOn: boolean;
 }
 
 interface Step {
-  /** The content of the next public snapshot; undefined if no disclosure was due, at the final result, and where a step goes on. */
+  /** The content of the next public snapshot. Undefined if no step was due, at the final result, and in further calls of a step. */
   readonly moment: StepMoment | undefined;
-  /** Whether further voters are to be disclosed. */
+  /** Whether more voters wait for disclosure. */
   readonly isMore: boolean;
 }
 

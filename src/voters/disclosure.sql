@@ -6,21 +6,21 @@ BEGIN
       AND is_final(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, t.at) IS NOT TRUE);
 END $$;
 
--- One step of the disclosure (completions 5.6): once five voters are undisclosed, all of them are disclosed together, and their ballots
--- appear in the public live count. The final result discloses the rest. Also writes the figures of who voted. A single statement does all
--- this, so that voters and ballots come from one snapshot.
--- Voters whose ballots look alike are disclosed five at a time: the only disclosed voter of a weight, or of a group with a position of its
--- own, could be linked with the only ballot of that kind. Weights of fewer than five voters are one kind together: each of their ballots can
--- be recognised anyhow. Until five of a kind wait, the public count moves without them.
--- Returns the voters whose approval by their first key is now disclosed (`approved`). Before the final result it also returns the data of
--- the public snapshot: the last leaf of the box with the last signed head (`box`), the queued ballots (`queue`) and the previous snapshot
--- (`before`). One call looks at a page of undisclosed voters; a row `more` says that another call is due. Before the final result, such a
--- call goes on (p_goes_on): it discloses further voters, whose ballots are in the snapshot of the first call, and returns none.
--- Does and returns nothing while more than p_most ballots are queued, nor while the event's key is still p_key and there are fewer than
--- p_least ballots: the caller has shown p_least already, so this state is older than one it has seen. A request (NOT p_waits) gets nothing
--- while a change or another step holds the event, nor where more than a page of voters waits, which is for a job.
--- Custom plans, which take the indexes that an ORDER BY selects: one that is kept from a small roll, or made by statistics of a time when
--- another event had all voters, reads a large one for each voter.
+-- One step of the disclosure (completions 5.6). Once five voters are undisclosed, all of them are disclosed together, and their ballots
+-- appear in the public live count. The final result discloses the rest. The step also writes the figures of who has voted. A single
+-- statement does all this, so that voters and ballots come from one snapshot.
+-- Voters whose ballots look alike are disclosed at least five at a time. Otherwise the only disclosed voter of a weight, or of a group with
+-- its own position, could be linked with the only ballot of that kind. All weights that fewer than five voters have are one kind: each of
+-- their ballots can be recognised in any case. Until five of a kind wait, the public count moves without them.
+-- Returns the voters whose approval by a first key is now disclosed (`approved`). Before the final result, also returns the data of the
+-- public snapshot: the last logged leaf with the signed head (`box`), the queued ballots (`queue`), the previous snapshot (`before`). One
+-- call looks at a page of undisclosed voters; a row `more` asks for another call. Before the final result, that call has p_goes_on: it
+-- discloses further voters, whose ballots are in the first call's snapshot, and returns no snapshot. Does nothing while more than p_most
+-- ballots are queued, nor if the event's key is still p_key and there are fewer than p_least ballots: the state is older than one that the
+-- caller has shown. A request (NOT p_waits) gets nothing while a change or another step locks the event, nor, before the final result, if
+-- a full page of voters waits, which is left to a job.
+-- The settings force custom plans by the index of each ORDER BY. A plan that was cached for a small roll, or made with statistics older
+-- than the event's voters, would read a large roll once for each voter.
 CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer, p_least bigint, p_key text, p_waits boolean, p_goes_on boolean)
 RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
@@ -29,20 +29,20 @@ DECLARE
   queued bigint;
   lightest bigint;
   heavier bigint;
-  -- Most voters of one call: a statement has three seconds.
+  -- Number of voters of one call: a statement may take three seconds.
   page integer;
   -- The last undisclosed voter of the page.
   upto text;
-  -- The last voter whose approval the step of a final result discloses.
+  -- The last voter whose approval this call discloses at the final result.
   approved_upto text;
-  -- Whether more voters wait than the page has.
+  -- Whether the page is full, so that more voters may wait.
   is_full boolean;
   -- The weights on the page that five voters share.
   shared bigint[];
-  -- The voters to disclose; null for all that are undisclosed.
+  -- The voters to disclose; null for all undisclosed voters of the page.
   chosen text[];
 BEGIN
-  -- The lock of the event excludes a change that reopens it or rewrites its roll.
+  -- The event's lock excludes a change that reopens it or rewrites its roll.
   IF p_waits THEN
     PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
     PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
@@ -86,14 +86,14 @@ BEGIN
     END IF;
   END IF;
   RETURN QUERY WITH shown AS (
-    -- `= ANY (chosen)` would compare each voter with all chosen ones: a plan that is kept does not hash an array.
+    -- Not `= ANY (chosen)`: a cached plan does not hash an array, and would compare each voter with all elements.
     DELETE FROM undisclosed_voters u WHERE u.voting_event_id = p_event AND u.voter_id <= upto
       AND (chosen IS NULL OR u.voter_id IN (SELECT c.voter_id FROM unnest(chosen) AS c (voter_id)))
     RETURNING u.voter_id
   ), figures AS (
     INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
     SELECT p_event, coalesce(v.group_id, ''), '', '', 0, 0, count(*), sum(v.weight_micro)
-    -- Looks up each voter by its key: a join may read the whole roll for five voters.
+    -- Look up each voter by the primary key, because a join may read the whole roll for five voters.
     FROM shown s CROSS JOIN LATERAL (
       SELECT w.group_id, w.weight_micro FROM voters w WHERE w.voting_event_id = p_event AND w.id BETWEEN s.voter_id AND s.voter_id
       ORDER BY w.id LIMIT 1) AS v
@@ -115,10 +115,10 @@ BEGIN
   UNION ALL SELECT 'before', NULL, NULL, NULL, p.sealed FROM public_snapshots p WHERE p.voting_event_id = p_event AND NOT whole AND NOT p_goes_on;
 END $$;
 
--- Voters, by group, whose approval by their first key is not disclosed yet: all views and figures show them as pending.
+-- By group: voters whose approval by a first key is not disclosed yet. All views and figures show these voters as pending.
 CREATE OR REPLACE FUNCTION withheld_approvals(p_event text)
 RETURNS TABLE (group_id text, heads bigint, weight_micro numeric) LANGUAGE plpgsql STABLE
--- Forces the index of such voters, so that a large roll is not scanned.
+-- Forces the index of these voters, so that a large roll is not scanned.
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
   RETURN QUERY SELECT coalesce(v.group_id, ''), count(*), sum(v.weight_micro) FROM voters v
@@ -126,8 +126,7 @@ BEGIN
   GROUP BY 1;
 END $$;
 
--- Those of some weights that at least five visibly approved voters have. Each is looked up by the index of weights, which the ORDER BY
--- selects.
+-- The weights in p_weights with at least five visibly approved voters. ORDER BY forces the look-up of each by the index of weights.
 CREATE OR REPLACE FUNCTION shared_weights(p_event text, p_weights bigint[]) RETURNS bigint[] LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 BEGIN
@@ -136,8 +135,8 @@ BEGIN
       AND v.status = 'approved' AND NOT v.approved_by_key AND v.deleted_at IS NULL ORDER BY v.weight_micro LIMIT disclosed_together()) AS h));
 END $$;
 
--- Whether any weight belongs to fewer than five visibly approved voters: a weighted count could then expose their votes. If all weights
--- are equal, no voter can be identified. Reads each weight once, by the index, some hundreds in a statement.
+-- Whether fewer than five visibly approved voters have some weight: a weighted count could then expose their votes. If all weights are
+-- equal, no voter can be identified. Reads each weight once, by the index, 500 in a statement.
 CREATE OR REPLACE FUNCTION has_rare_weight(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE

@@ -15,7 +15,7 @@ import type { TaggedArray } from './voter-tag.ts';
 const CLOSED = ['draft', 'scheduled', 'closed'] as const;
 const REASONS = ['voter_key_invalid', 'voter_pending', 'voter_rejected', 'already_voted'] as const;
 const REFUSALS = [...CLOSED, ...REASONS, 'locked', 'event_gone'] as const;
-/** Verdicts that refuse a cast, as the functions in `src/ballots/*.sql` and `src/voters/*.sql` return them. */
+/** Verdicts that refuse a cast, as SQL functions in `src/ballots/*.sql` and `src/voters/*.sql` return them. */
 export type Refusal = (typeof REFUSALS)[number];
 
 const isOneOf = <Word extends string>(words: readonly Word[], text: string): text is Word =>
@@ -38,9 +38,9 @@ export function refusalError(refusal: Refusal, retryAfterMs = 0): ApiError {
 }
 
 /**
- * Whether a participant of a poll, by any of its identities, has a confirmed ballot, or a paid ballot that awaits its
- * confirmation. The one rule for casts, paid casts, credits and the eligibility check, implemented in SQL (`has_voted`).
- * @param repeatVotes whether a participant may vote any number of times; if so, the answer is always false
+ * Whether a participant of a poll, by any identity, has a confirmed ballot, or a paid ballot that waits for its confirmation. It is the
+ * one rule for casts, paid casts, credits and the eligibility check, and is implemented in SQL (`has_voted`).
+ * @param repeatVotes whether a participant may vote any number of times; then the answer is always false
  */
 export const hasVoted = (
   executor: Executor,
@@ -50,15 +50,15 @@ export const hasVoted = (
 ): Promise<boolean> =>
   isTrue(executor, sql`SELECT voted FROM has_voted(${eventId}, ${sql.param(participants)}::text[], ${repeatVotes})`);
 
-/** The participant who asks to cast: a voter of an election by its key, or a participant of a poll by all its identities. */
+/** The participant who asks to cast: a voter of an election by a key, or a participant of a poll by all identities. */
 export type Participant =
   | { readonly identity: Identity; readonly voterKey: string }
   | { readonly identities: readonly string[] };
 
 /**
- * Whether a participant could cast a ballot now: `cast`, or the reason against it, by the same database rule as a cast
+ * Whether a participant could cast a ballot now: `cast`, or the reason against it, by the database rule that also judges a cast
  * (`judge_cast`). Records the first use of a voter key.
- * @param participant undefined if the request names no participant; the state of the event is still checked
+ * @param participant undefined if the request names no participant; then only the state of the event is checked
  */
 export async function checkCast(
   pool: Pool,

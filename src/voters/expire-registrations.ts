@@ -14,7 +14,7 @@ import { listEventsWithExpired, type Taken, takeExpired, takeRefused } from './r
 
 export type ExpiryDeps = Pick<Deps, 'db' | 'ids' | 'clock' | 'secrets' | 'log'>;
 
-/** Sends the webhook and writes the audit record, without an API key, of registrations that were just marked as deleted. */
+/** Publishes registrations that were just marked as deleted, and writes their audit record, which names no API key. */
 async function recordExpiry(
   tx: Transaction,
   deps: ExpiryDeps,
@@ -37,7 +37,7 @@ async function recordExpiry(
   });
 }
 
-/** Deletes unconfirmed registrations before the close, if approval is automatic, so that junk does not use up the plan's limit. */
+/** Deletes unconfirmed registrations of open events with automatic approval, so that junk does not use up the plan's limit. */
 export async function expireRegistrations(deps: ExpiryDeps): Promise<void> {
   for (const eventId of await listEventsWithExpired(deps.db)) {
     const expire = async (tx: Transaction): Promise<void> => {

@@ -50,7 +50,7 @@ const rejectedAt = (index: number, issue = { field: '', message: 'must be an obj
 
 const byIndex = (one: RejectedRow, other: RejectedRow): number => one.index - other.index;
 
-/** Imports the valid rows, or only validates them. @throws ApiError as `takeRows` */
+/** Imports the valid rows, or only validates. @throws ApiError as `takeRows` */
 async function takeRead(
   tx: Transaction,
   deps: VoterDeps,
@@ -76,12 +76,12 @@ const resultOf = (accepted: number, rejected: readonly RejectedRow[]): ImportedR
   rejectedCount: rejected.length,
 });
 
-/** @throws ApiError 409 `event_closed` once no voters may be added */
+/** @throws ApiError 409 `event_closed` if voters may no longer be added */
 function requireOpenRoll(deps: VoterDeps, { event }: Organizer): void {
   if (!isAllowed('add_voters', event, deps.clock.now())) throw lifeRefusal('event_closed', event);
 }
 
-/** Imports all rows or none, or only validates them (completions 10.3). @throws ApiError 409; 422 with all bad rows, `plan_limit` */
+/** Imports all rows or none, or only validates (completions 10.3). @throws ApiError 409; 422 naming all bad rows, `plan_limit` */
 export async function importWhole(
   tx: Transaction,
   deps: VoterDeps,
@@ -100,7 +100,7 @@ export async function importWhole(
   throw validationError(issues, { ...resultOf(0, rejected) });
 }
 
-/** Imports the valid rows, 500 per transaction. A retry under the same Idempotency-Key resumes. @throws ApiError 409, 422 `plan_limit` */
+/** Imports the valid rows, 500 per transaction. A retry with the same Idempotency-Key resumes. @throws ApiError 409, 422 `plan_limit` */
 export async function importPart(
   deps: VoterDeps & Pick<Deps, 'db'>,
   organizer: Organizer,
@@ -110,7 +110,7 @@ export async function importPart(
   requireOpenRoll(deps, organizer);
   const { id: eventId } = organizer.event;
   const [requestKey, ...earlier] = claim?.requestKeys ?? [];
-  // The progress is stored under the key of the request only: without an Idempotency-Key, no retry can resume.
+  // The progress is stored under the request's key. Without an Idempotency-Key, nothing is stored, and no retry can resume.
   const stored =
     requestKey &&
     and(eq(rollImports.votingEventId, eventId), inArray(rollImports.requestKey, [requestKey, ...earlier]));
@@ -120,11 +120,11 @@ export async function importPart(
     const begun = await hold(tx);
     if (begun !== undefined) return begun;
     if ((await findEventById(tx, eventId)) === undefined) throw notFound();
-    // Throws if the plan has no room for all valid rows, before the first row is stored.
+    // Throws, before the first row is stored, if the plan has no room for all valid rows.
     await takeRead(tx, deps, organizer, rows, true);
     if (requestKey !== undefined) {
       const begin = { votingEventId: eventId, requestKey, ...NOTHING_DONE, startedAt: deps.clock.now() };
-      // Another process may have begun the same import just now.
+      // Another process may just have begun the same import.
       await tx.insert(rollImports).values(begin).onConflictDoNothing();
     }
     return NOTHING_DONE;
@@ -132,7 +132,7 @@ export async function importPart(
   for (;;) {
     const { accepted } = progress;
     const { next, answer } = await inTransaction(deps.db, async (tx) => {
-      // A retry in another process may run the same import: both resume from the stored progress.
+      // A retry in another process may run the same import. Both go on from the stored progress.
       const done = stored === undefined ? progress : await hold(tx);
       if (done === undefined && (await findEventById(tx, eventId)) === undefined) throw notFound();
       if (done === undefined) throw refuse('idempotency_in_progress');
@@ -143,7 +143,7 @@ export async function importPart(
       }
       const { accepted, rejected, rejectedCount } = after;
       const result = ok({ accepted, rejected, rejectedCount } satisfies ImportedRoll);
-      // The transaction of the last rows stores the answer: a retry gets the same answer.
+      // The transaction of the last rows also stores the answer, so that a retry gets the same answer.
       await claim?.store(tx, result);
       if (stored !== undefined) await tx.delete(rollImports).where(stored);
       return { next: after, answer: result };
@@ -155,7 +155,7 @@ export async function importPart(
   }
 }
 
-/** A refusal in the middle of an import, such as by the close of its event: earlier rows stay on the roll. */
+/** A refusal in the middle of an import, for example because the event closed. Earlier rows stay on the roll. */
 const afterSome = ({ code, message, details, retryAfterSeconds }: ApiError, accepted: number): ApiError =>
   new ApiError(code, `${message} ${accepted} voters were added before.`, { ...details, accepted }, retryAfterSeconds);
 
@@ -179,7 +179,7 @@ async function importChunk(
   };
 }
 
-/** Deletes the progress of imports older than a day: their Idempotency-Key has expired, so that no retry can resume them. */
+/** Deletes the progress of imports that began over a day ago: their Idempotency-Key has expired, so no retry can resume them. */
 export async function forgetOldImports(db: Database): Promise<void> {
   await deleteInChunks(db, 'roll_imports', sql`started_at <= now_ms() - ${DAY_MS}`);
 }

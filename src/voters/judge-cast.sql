@@ -1,5 +1,5 @@
--- The hashes under which a sent key may be stored for a voter: as a mailed key, and as a key of the voter's last printed letter.
--- p_key_hash concatenates the key's hashes under each of the service's secret keys, 32 bytes each.
+-- The hashes under which a voter's key may be stored: as a mailed key, and as a key of the voter's last printed letter.
+-- p_key_hash is the concatenation of the sent key's hashes under each of the service's secret keys, 32 bytes each.
 CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text, p_generation integer, p_letters text) RETURNS SETOF bytea
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT sha256(substr(p_key_hash, i, 32) || convert_to(p_voter || chr(10) || p_generation || way, 'UTF8'))
@@ -7,13 +7,12 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
 $$;
 
 -- Judges a voter key: `eligible`, or the reason against the voter. p_voter: {"kind": "email" or "voter_id", "identity"}. A known and an
--- unknown voter take the same path. `first_use` says that the voter has used no key before, which approves the voter if approval is
--- automatic: the caller stores that with a new tag. The caller checks the row's tag against the values in `tagged` (`TAGGED_VOTER` of
+-- unknown voter take the same path. `first_use`: the voter has used no key before. If approval is automatic, the first use approves the
+-- voter, and the caller stores this with a new tag. The caller also checks the row's tag against the values in `tagged` (`TAGGED_VOTER` of
 -- `voter-tag.ts`). Returns a set of one row, so that PostgreSQL can inline the function into a query over many voters.
 --
 -- Several indexes of a table begin with the event. A plan that was cached while the table was small may use any of them, and later read
--- all rows of the event. Each look-up therefore asks for the first row from its key on, in the order of its index: ORDER BY selects the
--- index.
+-- all rows of the event. So each look-up asks for the first row from its key on, in the order of its index: ORDER BY forces this index.
 CREATE OR REPLACE FUNCTION judge_voter(p_event text, p_voter jsonb, p_key_hash bytea, p_approval text)
 RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, first_use boolean, tagged jsonb) LANGUAGE sql STABLE AS $$
   SELECT CASE
@@ -48,8 +47,8 @@ RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, 
   ) AS key;
 $$;
 
--- Records that a voter has used a key of an open event without casting (a ballot already shows the use), and approves no voter. Planned at
--- each call. Locks the event, so that the end of a rehearsal cannot wipe the key at the same time.
+-- Records that a voter has used a key of an open event without casting (a ballot shows the use itself). Approves no voter. Planned at each
+-- call. Locks the event, so that the end of a rehearsal cannot wipe the key at the same time.
 CREATE OR REPLACE FUNCTION use_key(p_event text, p_voter text) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
@@ -65,12 +64,12 @@ END $$;
 -- eligibility check call it. Returns a set of one row, so that PostgreSQL can inline it into a query over many requests. Locks and writes
 -- nothing: if the verdict must last, call it with the event's row locked.
 --   p_at             now, read under the event's lock: a cast that waited for a close must not be judged by the time before the wait
---   p_paper          version of the ballot definition and end of the event (`event_ends`) for which the ballot was judged; null without a ballot
+--   p_paper          version of the ballot definition and end of the event (`event_ends`) by which the ballot was judged; null without one
 --   p_voter          elections: {"kind", "identity"}; null in polls
---   p_expected_group the voter's group for which the ballot was judged, '' for none; null if no position asks for a group
+--   p_expected_group the voter's group by which the ballot was judged, '' for none; null if no position depends on a group
 --   p_participants   polls: the identities of the participant; null in elections
---   p_attempt        paid ballots: the payment, made at p_paid_at. A ballot paid before the close may be cast after it, and beside
---                    other ballots of the participant if votes may be repeated
+--   p_attempt        paid ballots: the payment, made at p_paid_at. A ballot that was paid before the close may be cast after it; with
+--                    repeated votes, it may stand beside other ballots of the participant
 -- `participant` is the key of the stored ballot, `participants` are all identities of the voter; `exclusive`: each may vote only once.
 CREATE OR REPLACE FUNCTION judge_cast(
   p_event text, p_at bigint, p_paper text, p_voter jsonb, p_key_hash bytea, p_expected_group text,
@@ -115,7 +114,7 @@ $$;
 -- Whether a participant could cast a ballot now: `cast`, or the reason against it. Records the first use of a voter key.
 CREATE OR REPLACE FUNCTION check_cast(p_event text, p_voter jsonb, p_key_hash bytea, p_participants text[], OUT verdict text, OUT tagged jsonb)
 RETURNS record LANGUAGE plpgsql
--- Cached plans that look up rows by key only: see `cast_ballots_together`.
+-- Cached plans that look up rows only by key: see `cast_ballots_together`.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE

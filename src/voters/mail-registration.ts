@@ -38,10 +38,10 @@ export const mailRegistrationJob = (deps: MailRegistrationDeps): Job<z.output<ty
       if (statusAt(event, await readNow(deps.db)) === 'closed') return;
       if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voterId);
       const { email } = voter;
-      // The mail limit is exhausted. Without a mail there is no link to use in time, so the registration never expires.
+      // The mail limit is exhausted. Without a mail there is no link that could be used in time, so the registration never expires.
       if ((await findMailLimit(deps, run, event, email)) !== undefined) return;
       const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
-      // Set the deadline before the mail is sent: the voter may use the link at once.
+      // Set the deadline before the mail is sent, because the voter may use the link at once.
       const expires = event.voterApproval === 'automatic';
       if (expires) await changeDeadline(deps, eventId, (tx) => setDeadline(tx, eventId, voterId, emailKey(email)));
       try {
@@ -55,7 +55,7 @@ export const mailRegistrationJob = (deps: MailRegistrationDeps): Job<z.output<ty
     },
   });
 
-/** The event's lock waits for a job that may be rewriting the roll. */
+/** Changes a deadline. Taking the event's lock waits for a job that may be rewriting the roll. */
 const changeDeadline = (
   { db }: MailRegistrationDeps,
   eventId: string,

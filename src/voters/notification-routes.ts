@@ -35,7 +35,7 @@ import { LIST_NOTIFIED, type ListNotified } from './notify-voters.ts';
 import { notifications } from './tables.ts';
 import type { VoterDeps } from './take-rows.ts';
 
-/** Queues mails to many voters (completions 10.2), and counts them. @throws ApiError 409 `not_an_election`, 409 as `requireMailable` says */
+/** Counts and queues mails to many voters (completions 10.2). @throws ApiError 409 `not_an_election`, 409 as `requireMailable` says */
 async function notifyVoters(
   tx: Transaction,
   deps: VoterDeps,
@@ -48,7 +48,7 @@ async function notifyVoters(
   requireMailable(event, nowMs, beforeOpening === true);
   const rehearsal = event.rehearsalSince !== null;
   const { total, due } = await countAudience(tx, event.id, audience, { kind, rehearsal });
-  // IDs sort by creation: voters added later have greater IDs and are not in the audience.
+  // IDs sort by creation: voters who are added later have greater IDs, and do not belong to the audience.
   const listUntil = deps.ids.sortable('vtr');
   const id = deps.ids.sortable('ntf');
   const row = { votingEventId: event.id, id, kind, audience, total, listUntil };
@@ -60,7 +60,7 @@ async function notifyVoters(
 
 const aDay = (plan: keyof typeof MAILS_A_DAY): string => MAILS_A_DAY[plan].toLocaleString('en');
 
-/** Mounted before `voterRouter`: GET `/voters/notify` is answered 405, and does not read a voter with the ID `notify` (completions 10.2). */
+/** Mounted before `voterRouter`: GET `/voters/notify` must get a 405, not read a voter with the ID `notify` (completions 10.2). */
 export function notificationRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const notification = loadRow(deps, findNotification);

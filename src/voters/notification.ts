@@ -97,7 +97,7 @@ export const notificationView = z
     ],
   });
 
-/** @param keepsBack whether the event hides who voted. If so, no figure may show how many of the audience have voted. */
+/** @param keepsBack whether the event hides who has voted; then no figure may show how many of the audience have voted */
 export function viewNotification(
   row: Notification,
   keepsBack: boolean,
@@ -118,7 +118,7 @@ export function viewNotification(
   };
 }
 
-/** Progress of mails to `not_voted` is shown in steps of this size: the duration of one mail would show whether its voter had voted. */
+/** Progress of mails to `not_voted` moves in steps of this size: how long a single mail takes would show whether its voter has voted. */
 const HANDLED_TOGETHER = 100;
 const FAILING_TRIES = 20;
 
@@ -126,16 +126,16 @@ const FAILING_TRIES = 20;
 export const PAUSE_HOURS: Readonly<Record<NotificationKind, number>> = { key: 24, reminder: 6 };
 const pauseMs = (kind: NotificationKind): number => PAUSE_HOURS[kind] * HOUR_MS;
 
-/** A job counts larger rolls while it lists the voters; until then `total` is an estimate. */
+/** Larger rolls are counted by a job while it lists the voters. Until then, `total` is an estimate. */
 const COUNTED_EXACTLY = 200_000;
 
-/** The voters `v` who may get keys. A voter approved by a first key counts only once that is disclosed. */
+/** SQL: whether a voter `v` may get keys. A voter whom a first key approved may only when the approval is disclosed. */
 export const MAY_VOTE = sql`v.status = 'approved' AND NOT v.approved_by_key
   AND v.deleted_at IS NULL AND v.erased_at IS NULL AND v.source <> 'poll'`;
 
 /**
- * The condition of an audience for voters `v`. For `not_voted` it selects all mailable voters, because no figure may show how many
- * have voted (completions 10.2); the job of a voter who voted sends no mail.
+ * SQL: whether a voter `v` is in an audience. For `not_voted`, all mailable voters are, because no figure may show how many have voted
+ * (completions 10.2); the job of a voter who has voted sends no mail.
  */
 function inAudience(audience: Audience) {
   const mailable = sql`v.email IS NOT NULL AND ${MAY_VOTE}`;
@@ -147,14 +147,14 @@ function inAudience(audience: Audience) {
 
 type Mailing = Pick<Notification, 'kind' | 'rehearsal'>;
 
-/** The kind under which a mail is noted in `notified_voters`. Mails of a rehearsal count apart (completions 10.5). */
+/** The kind under which a mail is noted in `notified_voters`. Mails of a rehearsal have their own kinds (completions 10.5). */
 const notedAs = ({ kind, rehearsal }: Mailing) => (rehearsal ? (`rehearsal ${kind}` as const) : kind);
 
 const isPausing = (mailing: Mailing) => sql`EXISTS (SELECT 1 FROM notified_voters n
   WHERE n.voting_event_id = v.voting_event_id AND n.voter_id = v.id AND n.kind = ${notedAs(mailing)}
     AND n.notified_at > now_ms() - ${pauseMs(mailing.kind)}::bigint)`;
 
-/** Counts the voters of an audience. @returns `due` leaves out the voters who recently got a mail of this kind */
+/** Counts the voters of an audience. @returns `due` leaves out voters who recently got a mail of this kind */
 export async function countAudience(
   tx: Transaction,
   eventId: string,
@@ -171,7 +171,7 @@ export async function countAudience(
       (SELECT p.total::int FROM voter_places(${eventId}) AS p) AS roll`);
   const [row] = rows;
   if (row === undefined) throw new Error('a count returned no row');
-  // For `not_voted`, `due` must not show how many have not voted.
+  // For `not_voted`, `due` must not show how many voters have not voted.
   if (audience === 'not_voted') row.due = row.total;
   return row.is_large ? { total: row.roll, due: row.roll } : { total: row.total, due: row.due };
 }
@@ -208,7 +208,7 @@ export function lockUnlisted(tx: Transaction, eventId: string, id: string): Prom
   return firstOf(tx.select().from(notifications).where(unlisted).for('update'));
 }
 
-/** How many mails of a notification have no outcome yet; counts up to `most`. */
+/** Number of a notification's mails without an outcome; counts up to `most`. */
 export function countWaitingMails(tx: Transaction, { votingEventId, id }: Notification, most: number) {
   const waiting = sql`SELECT 1 FROM notification_mails m
     WHERE m.voting_event_id = ${votingEventId} AND m.notification_id = ${id} LIMIT ${most}`;
@@ -216,9 +216,9 @@ export function countWaitingMails(tx: Transaction, { votingEventId, id }: Notifi
 }
 
 /**
- * Claims the next voters of the audience. The claim is the voter's row of this kind in `notified_voters`: only one of several
+ * Claims the next voters of the audience. The claim is the voter's row of this kind in `notified_voters`, so only one of several
  * concurrent notifications mails the voter. Call with the notification locked.
- * @returns the voters to mail, and whether all are listed
+ * @returns the voters to mail, and whether all voters are listed
  */
 export async function listNextVoters(
   tx: Transaction,
@@ -283,7 +283,7 @@ const mailOf = (eventId: string, id: string, voterId: string) =>
 /**
  * Counts the outcome of a mail once, even if its job runs again.
  * @param forget whether the voter may be mailed again at once
- * @returns whether it was counted now
+ * @returns whether this call counted it
  */
 export async function endMail(
   tx: Transaction,
@@ -316,7 +316,7 @@ export async function endMail(
 
 /**
  * Opens a mail again that was counted as failed, for its job, which an operator runs again (completions 9.3). Call with the event locked.
- * @param isClaimed whether the voter still counts as mailed by this notification: the claim stays after a failure that nobody may see
+ * @param isClaimed whether the voter still counts as mailed by this notification: the claim stays after a failure of a mail to who has not voted
  * @returns false if another notification has taken the voter since
  */
 export async function reopenMail(
@@ -342,9 +342,9 @@ export async function note(executor: Executor, { votingEventId, id }: Notificati
 }
 
 /**
- * Finishes a notification once all voters are listed and all mails have ended. A separate statement after the count: if two mails
- * end at the same time, the statement of the later mail sees both ends. Voters removed from the roll before they were listed count
- * as skipped.
+ * Finishes a notification once all voters are listed and all mails have an outcome. Run as a separate statement after counting an outcome:
+ * if two mails end at the same time, the later statement sees both outcomes. Voters who were removed from the roll before they were
+ * listed count as skipped.
  */
 export async function finishIfDone(tx: Transaction, eventId: string, id: string): Promise<void> {
   await tx.execute(sql`

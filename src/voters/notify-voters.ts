@@ -37,10 +37,10 @@ export type ListNotified = z.output<typeof listPayload>;
 export const LIST_NOTIFIED = { name: 'list_notified_voters', maxAttempts: 25, payload: listPayload } as const;
 
 const VOTERS_AT_A_TIME = 500;
-/** Limit of queued mails per notification, so that a large roll does not fill the queue. */
+/** Most queued mails of a notification, so that a large roll does not fill the queue. */
 const MOST_WAITING = 1_000;
 const LOOK_AGAIN_MS = SECOND_MS;
-/** Time limit of one run, after which the job queues itself again to let other jobs run. */
+/** Time limit of one run. After it, the job queues itself again, so that other jobs can run. */
 const RUN_MS = 5 * SECOND_MS;
 
 /** Queues a mail for each voter of the audience, page by page. An interrupted job resumes after the last committed page. */
@@ -60,7 +60,7 @@ export const listNotifiedVotersJob = (db: Database): Job<ListNotified> =>
     },
   });
 
-/** Whether the event of a real mailing is rehearsed now. */
+/** Whether the mailing rests: it is a real mailing, and its event is rehearsed now. */
 const rests = (event: VotingEvent | undefined, { rehearsal }: Notification): boolean =>
   event !== undefined && event.rehearsalSince !== null && !rehearsal;
 
@@ -68,7 +68,7 @@ async function listPage(
   tx: Transaction,
   { eventId, notificationId }: ListNotified,
 ): Promise<'more' | 'full' | 'rests' | 'done'> {
-  // Before the notification: the wipe of a rehearsal would not find the row as it is after this change.
+  // Lock the event before the notification. Otherwise the wipe of a rehearsal would miss the row that this transaction changes.
   const event = await holdEvent(tx, eventId);
   const notification = await lockUnlisted(tx, eventId, notificationId);
   if (notification === undefined) return 'done';
@@ -91,7 +91,7 @@ const MAIL_NOTIFIED = {
   payload: mailPayload,
 } as const;
 
-/** Sends one mail of a notification. All attempts carry the same key and Message-ID; the outcome is counted once. */
+/** Sends one mail of a notification. All attempts have the same key and Message-ID, and the outcome is counted once. */
 export const mailNotifiedVoterJob = (deps: SendVoterKeyDeps): Job<MailNotified> =>
   defineJob({
     ...MAIL_NOTIFIED,
@@ -110,14 +110,14 @@ export const mailNotifiedVoterJob = (deps: SendVoterKeyDeps): Job<MailNotified> 
       const nowMs = await readNow(deps.db);
       if (voter === undefined || voter.email === null || voter.status !== 'approved') return end('skipped');
       const status = statusAt(event, nowMs);
-      // For each voter alike, so that a new mailing at once shows nothing of them: a mistaken close can be undone.
+      // All voters get this outcome, so that a new mailing reveals nothing. It may follow at once: a mistaken close can be undone.
       if (status === 'closed' || status === 'draft') return end('skipped', true);
       if (!mayBeMailed(deps.secrets, event, voter)) {
         await reportForged(deps, event.id, voter.id);
         return end('skipped');
       }
       const limit = await findMailLimit(deps, run, event, voter.email);
-      // Put off until the limit begins again; the mail is then sent if the event still takes votes.
+      // Put the mail off until the limit begins again. It is then sent if the event still takes votes.
       if (limit?.isOfPlan) await note(deps.db, notification, { limitedUntil: limit.until });
       if (limit !== undefined) throw new PutOff(limit.until + SECOND_MS);
       return end(await deliver(deps, { event, notification, voter, email: voter.email }, nowMs, run, end));
@@ -131,7 +131,7 @@ interface Addressed {
   readonly email: string;
 }
 
-/** Whether `keyStatus` shows the outcome of the mail. For `not_voted` it would show that the voter has not voted (completions 5.6). */
+/** Whether `keyStatus` shows the outcome of a mail. With the audience `not_voted`, it would show who has not voted (completions 5.6). */
 const isTold = ({ audience }: Notification): boolean => audience !== 'not_voted';
 
 async function deliver(
@@ -143,14 +143,14 @@ async function deliver(
 ): Promise<MailEnd> {
   const key = makeVoterKey(deps.secrets, voter, notification.id);
   const keyHash = hashStoredKey(deps.secrets, voter, key);
-  // Store the key before the mail is sent: it must work on arrival. The key is not stored if the address has changed meanwhile.
+  // Store the key before the mail is sent, because it must work on arrival. If the address has changed meanwhile, it is not stored.
   const isStored = await inTransaction(deps.db, async (tx) => {
     if (!(await insertVoterKey(tx, event, voter, email, keyHash))) return false;
     if (!isTold(notification)) await showKeyMail(tx, notification, voter.id, 'sent');
     return true;
   });
   if (!isStored) return 'skipped';
-  // A voter who has voted gets no mail. The key stored and the mail counted, as for every other voter, hide this from readers of the rows.
+  // A voter who has voted gets no mail. The key is stored and the mail counted as for all others, to hide this from readers of the rows.
   if (!isTold(notification) && voter.hasVoted) return 'voted';
   const mail = keyMail(event, voter, { kind: notification.kind, to: email, key, nowMs, isAsked: false });
   const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
@@ -159,7 +159,7 @@ async function deliver(
     throw fault;
   });
   if (outcome === 'sent') return 'sent';
-  // After a later attempt the key stays valid, because the mail of an earlier attempt may have arrived.
+  // After a later attempt, the key stays valid, because the mail of an earlier attempt may have arrived.
   if (run.attempt === 1 && isTold(notification)) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
   return 'failed';
 }
@@ -171,7 +171,7 @@ async function showKeyMail(
   voterId: string,
   end: 'sent' | 'failed',
 ): Promise<void> {
-  // The outcome of a real mail stays after a rehearsal that began while it was sent.
+  // Only a rehearsal's mail is undone at its end. The outcome of a real mail stays, even if a rehearsal began while it was sent.
   if (rehearsal) await noteBeforeRehearsal(tx, votingEventId, voterId);
   await storeVoter(tx, votingEventId, voterId, { keyStatus: end });
 }
@@ -183,7 +183,7 @@ const reopen = (deps: SendVoterKeyDeps, notification: Notification, voterId: str
     return current !== undefined && reopenMail(tx, current, voterId, !isTold(notification));
   });
 
-/** Counts the outcome of a mail. If `keyStatus` does not show it, the pause before the next mail applies even after a failure. */
+/** Counts the outcome of a mail. If `keyStatus` does not show it, the voter must pause before the next mail even after a failure. */
 async function endNotifiedMail(
   deps: SendVoterKeyDeps,
   notification: Notification,
@@ -193,15 +193,15 @@ async function endNotifiedMail(
   forget = isTold(notification) && end !== 'sent',
 ): Promise<void> {
   await inPatientTransaction(deps.db, async (tx) => {
-    // This lock waits for a job that may be rewriting the roll and would lose this change.
+    // This lock waits for a job that may be rewriting the roll, and so would lose this change.
     const event = await holdEvent(tx, notification.votingEventId);
-    // The notification was wiped with its rehearsal.
+    // The end of the rehearsal has deleted the notification.
     if ((await findNotification(tx, notification.votingEventId, notification.id)) === undefined) return;
-    // An earlier attempt has done all of this, and lost the answer to its commit.
+    // An earlier attempt has done all of this, but lost the answer to its commit.
     if (!(await endMail(tx, notification, voterId, end, forget))) return;
     if (isTold(notification) && (end === 'sent' || end === 'failed')) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);
-      // A change of the voter since ends all keys, and with them that of this mail.
+      // If the voter was changed meanwhile, all earlier keys have ended, with the key of this mail.
       const isOfMail = voter?.keyGeneration === mailed?.keyGeneration;
       if (isOfMail) await showKeyMail(tx, notification, voterId, end);
       if (isOfMail && end === 'failed' && event !== undefined && voter !== undefined)

@@ -1,4 +1,4 @@
--- Whether a participant of a poll, by any of its identities, has a confirmed ballot, or a paid ballot that awaits its confirmation: the
+-- Whether a participant of a poll, by any identity, has a confirmed ballot, or a paid ballot that waits for its confirmation. This is the
 -- one rule for casts, paid casts, credits and the eligibility check. Returns a set of one row, so that PostgreSQL can inline the function
 -- into a query over many participants.
 CREATE OR REPLACE FUNCTION has_voted(p_event text, p_participants text[], p_repeat_votes boolean)
@@ -8,8 +8,8 @@ RETURNS TABLE (voted boolean) LANGUAGE sql STABLE AS $$
     OR EXISTS (SELECT 1 FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (p_participants) OFFSET 0));
 $$;
 
--- Takes the identities of erased voters of a poll out of its participation, but for those of another voter of the roll, who has voted by them.
--- p_ids are voter IDs as their keys, p_prefix says of which kind, p_emails are keys of addresses. Returns the addresses that they voted by.
+-- Removes the identities of a poll's erased voters from its participation, except identities that another voter of the roll has. p_ids
+-- are voter IDs as keys, p_prefix is the prefix of their kind, p_emails are keys of addresses. Returns removed addresses; null for IDs.
 CREATE OR REPLACE FUNCTION erase_participation(p_event text, p_prefix text, p_ids text[], p_emails text[]) RETURNS SETOF text
 LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN

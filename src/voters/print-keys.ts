@@ -8,7 +8,7 @@ import { noteChanges } from './roll-sum.ts';
 import { hashPrintedKey, makeVoterKey } from './voter-key.ts';
 import { isGenuine, type TaggedVoter, tagOfVoter } from './voter-tag.ts';
 
-/** Recipients of printed letters: approved voters without an e-mail address, or all approved voters. */
+/** Audiences of printed letters: approved voters without an e-mail address, or all approved voters. */
 export const LETTER_AUDIENCES = ['without_email', 'all'] as const;
 export type LetterAudience = (typeof LETTER_AUDIENCES)[number];
 
@@ -21,7 +21,7 @@ export const countLetters = (tx: Transaction, eventId: string, audience: LetterA
 interface Run {
   readonly id: string;
   readonly audience: LetterAudience;
-  /** Upper bound of the audience's voter IDs: voters added later have greater IDs. */
+  /** Upper bound of the audience's voter IDs. Voters who are added later have greater IDs. */
   readonly listUntil: string;
 }
 
@@ -30,10 +30,10 @@ export interface PrintedKey extends Pick<TaggedVoter, 'name' | 'email' | 'voterI
 }
 
 /**
- * Makes a printed key for each of the next voters after an ID, stores only the hash, and ends their earlier printed keys. A repeat
- * for the same run makes the same keys. Call with the event locked.
+ * Makes a printed key for each of the next voters after an ID, stores only its hash, and ends the voter's earlier printed keys. A repeated
+ * call for the same run makes the same keys. Call with the event locked.
  * @param ownSecrets the event's own secrets, from which the keys are derived
- * @returns `looked`: how many voters were read, with the `forged`
+ * @returns `looked`: number of voters that were read, including `forged`
  */
 export async function printKeys(
   tx: Transaction,
@@ -74,12 +74,12 @@ export async function printKeys(
   return { keys, looked: listed.length, last: listed.at(-1)?.id, forged };
 }
 
-/** Voters whose keys are ended together. */
+/** Voters whose keys are ended in one statement. */
 const ENDED_TOGETHER = 1_000;
 
 /**
- * Ends the keys that a run printed for the next voters after `run.listedTo`: the run was ended, so that none of its letters can be read.
- * A voter who has no other key counts as not invited again (completions 10.2). Call with the event locked, until `run.listUntil` is reached.
+ * Ends the keys that a run printed for the next voters after `run.listedTo`. The run was ended early, so none of its letters can be read.
+ * A voter without another key counts as not invited again (completions 10.2). Call with the event locked, until `run.listUntil` is reached.
  * @returns the last of these voters
  */
 export async function endPrintedKeys(

@@ -30,7 +30,7 @@ import { checkElectionBody, checkPollBody, countWrongKey, identityOf, participan
 import { approveByKey } from './voter-key.ts';
 import { judgeTagged } from './voter-tag.ts';
 
-/** Wrong keys for one identity that are answered without delay; each further wrong key is answered later, with the same answer. */
+/** Wrong keys for one identity that are answered without delay. Each further wrong key is answered later, with the same answer. */
 export const FREE_TRIES = 10;
 const PAUSE_MS = 100;
 const MAX_PAUSE_MS = 2_000;
@@ -40,7 +40,7 @@ export async function checkVoter(
   deps: Pick<Deps, 'db' | 'secrets' | 'log'>,
   { caller, event, isForged }: VoteCaller,
   sent: Partial<z.output<typeof checkElectionBody> & z.output<typeof checkPollBody>>,
-  /** Waits without holding a request slot, so that delaying a guesser blocks no other request. */
+  /** Waits without holding a request slot, so that the delay of a guesser blocks no other request. */
   rest: (pause: Promise<void>) => Promise<void>,
 ): Promise<{ readonly eligible: true } | { readonly eligible: false; readonly reason: string }> {
   if (isForged) {
@@ -62,7 +62,7 @@ export async function checkVoter(
   return { eligible: false, reason: reasonOf(verdict) };
 }
 
-/** The participant that a request names; undefined if the required identity was not sent. */
+/** The participant that a request names; undefined if it lacks the required identity. */
 function participantOf(event: VotingEvent, sent: Parameters<typeof checkVoter>[2]): Participant | undefined {
   if (event.type === 'poll') {
     const identities = participantsOf(event, { ...sent, visitorId: sent.visitorId ?? '' });
@@ -137,7 +137,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       },
     }),
     anyEvent,
-    // In an election the answer is stored under the election's own key or not at all, because it may show who has voted.
+    // The answer may show who has voted. So in an election it is stored under the election's own key, or not at all.
     takeIdempotencyKey(keepingOf(deps)),
     checkBody,
     (c) => {

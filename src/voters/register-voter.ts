@@ -22,7 +22,7 @@ import { identityIssues } from './voter-identity.ts';
 export type DomainCheck = (address: string) => Promise<boolean>;
 
 const TIMEOUT_MS = 2_000;
-/** DNS errors that prove that no record exists. Any other error may be temporary, and the address is accepted. */
+/** DNS errors that prove that there is no record. Any other error may be temporary, so the address is accepted. */
 const NOTHING = new Set(['ENOTFOUND', 'ENODATA']);
 
 function codeOf(fault: unknown): string {
@@ -51,7 +51,7 @@ export const acceptEveryDomain: DomainCheck = async () => true;
 type Body = z.output<typeof registerVoterBody>;
 type RegistrationDeps = VoterDeps & Pick<Deps, 'db' | 'domainCheck'>;
 
-/** Validates the values of a registration. @param isFaulty whether a field was sent with a wrong shape, and so is not missing */
+/** Validates the values of a registration. @param isFaulty whether a field has a wrong shape, and so is not missing */
 export const judgeRegistration =
   ({ db, domainCheck }: Pick<Deps, 'db' | 'domainCheck'>): Judge<VoteCaller, Body> =>
   async ({ event }, { voterId, email, groupId }, isFaulty) => {
@@ -72,8 +72,8 @@ export async function checkRegistration(deps: RegistrationDeps, target: VoteCall
 }
 
 /**
- * Registers a voter as `pending` (contract, "Voter registration body"; completions 4.9). Call `checkRegistration` before: it queries
- * DNS, and must not hold a database connection or the caller's turn while it waits.
+ * Registers a voter as `pending` (contract, "Voter registration body"; completions 4.9). Call `checkRegistration` before: it asks DNS,
+ * and must hold neither a database connection nor the caller's turn while it waits.
  * @throws ApiError 403 `registration_closed`; 409 `event_closed`, 409 for a duplicate
  */
 export async function registerVoter(
@@ -83,7 +83,7 @@ export async function registerVoter(
   store: (tx: Transaction, voter: Voter) => Promise<void>,
 ): Promise<Voter> {
   return inTransaction(deps.db, async (tx) => {
-    // Judged under the lock: the look-up of the domain may have taken seconds.
+    // Check again under the lock, because the look-up of the domain may have taken seconds.
     const event = await holdWorld(tx, read);
     if (!event.voterSelfRegistration || event.type === 'poll') throw refuse('registration_closed');
     if (statusAt(event, await readNow(tx)) === 'closed') throw lifeRefusal('event_closed', event);

@@ -9,9 +9,9 @@ import { listTagged, updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
 import { isGenuine, type TaggedVoter } from './voter-tag.ts';
 
-/** How long the link mailed at registration may stay unused. */
+/** How long the link that was mailed at registration may stay unused. */
 const CONFIRM_WITHIN_MS = 7 * DAY_MS;
-/** Registrations that one run deletes at most; the next run takes the rest. */
+/** Most registrations that one run deletes; the next run deletes further ones. */
 const EXPIRED_TOGETHER = 1_000;
 
 const waiting = (eventId: string): SQL =>
@@ -20,14 +20,14 @@ const waiting = (eventId: string): SQL =>
 const hasNoKey = (eventId: string): SQL =>
   sql`NOT EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = ${eventId} AND k.voter_id = v.id)`;
 
-/** Clears a registration's deadline: its mail was not sent, or a voter key is mailed, which is valid until the close. */
+/** Clears a registration's deadline: its mail was not sent, or a voter key was mailed, which is valid until the close. */
 export async function clearDeadline(tx: Transaction, eventId: string, voterId: string): Promise<void> {
   await tx.execute(sql`UPDATE voters SET confirm_by = NULL WHERE ${waiting(eventId)} AND id = ${voterId}`);
 }
 
 /**
- * Sets the deadline of a registration whose link goes to an address; not where the address was changed since, or a voter key was mailed.
- * @param to as `emailKey` gives it
+ * Sets a registration's deadline when a link is mailed to its address. Does nothing if the address was changed, or a voter key was mailed.
+ * @param to the address to which the link goes, as `emailKey` returns it
  */
 export async function setDeadline(tx: Transaction, eventId: string, voterId: string, to: string): Promise<void> {
   await tx.execute(sql`
@@ -35,7 +35,7 @@ export async function setDeadline(tx: Transaction, eventId: string, voterId: str
       AND ${hasNoKey(eventId)}`);
 }
 
-/** Call with the event locked. @returns false if the voter no longer has this address */
+/** Marks a voter's address as confirmed. Call with the event locked. @returns false if the voter no longer has this address */
 export async function markAddressConfirmed(
   tx: Transaction,
   eventId: string,
@@ -48,7 +48,7 @@ export async function markAddressConfirmed(
   return rowCount === 1;
 }
 
-/** Events with registrations to expire: not those of closed events or with manual approval, which would fill the LIMIT for ever. */
+/** Events with registrations to expire. Leaves out closed events and manual approval, which would fill the LIMIT for ever. */
 export const listEventsWithExpired = (executor: Executor): Promise<string[]> =>
   valuesOf(
     executor,
@@ -61,7 +61,7 @@ export const listEventsWithExpired = (executor: Executor): Promise<string[]> =>
 
 export interface Taken {
   readonly ids: readonly string[];
-  /** Registrations that other SQL wrote: they stay, without a deadline. */
+  /** Registrations that other SQL wrote. They stay, and lose their deadline. */
   readonly forged: readonly string[];
 }
 
@@ -87,15 +87,15 @@ async function takeWaiting(
 /** Marks overdue registrations as deleted. Call with the event locked. */
 export function takeExpired(tx: Transaction, secrets: Secrets, event: LockedEvent): Promise<Taken> {
   const due = sql`SELECT id FROM voters WHERE ${waiting(event.id)} AND confirm_by < ${event.lockedAt} ORDER BY id LIMIT ${EXPIRED_TOGETHER}`;
-  // The ID, which the tag covers, holds the time of registration: other SQL that changes `confirm_by` ends no registration early.
+  // The ID contains the time of registration, and the tag covers the ID: if other SQL changes `confirm_by`, no registration ends early.
   const isDue = ({ id }: TaggedVoter): boolean => madeAt(id) + CONFIRM_WITHIN_MS <= event.lockedAt;
   return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id IN (${due})`, isDue);
 }
 
 /**
- * Marks a registration as deleted whose address refused a mail; not where a voter key was mailed, which is valid until the close, nor in a
- * rehearsal a registration of before.
- * @param to the address that refused, as `emailKey` gives it: the voter may have another one by now
+ * Marks a registration as deleted whose address refused a mail. Leaves out a voter to whom a key was mailed, which is valid until the
+ * close, and in a rehearsal a registration from before it.
+ * @param to the refusing address, as `emailKey` returns it: the voter may have another address by now
  */
 export function takeRefused(
   tx: Transaction,

@@ -13,7 +13,7 @@ import { endKeys } from './voter-key.ts';
 import { isChangeable, nextGeneration, renewedTag } from './voter-tag.ts';
 
 /**
- * Rejects voters, all or none, by the rules of a single change of status. Skips voters that are already rejected.
+ * Rejects voters, all or none, by the rules of a single change of status. Skips voters who are rejected already.
  * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots` if a voter has voted, `event_closed`
  */
 export const rejectVoters: BulkChange<VoterDeps> = async (tx, deps, organizer, ids) => {
@@ -22,10 +22,10 @@ export const rejectVoters: BulkChange<VoterDeps> = async (tx, deps, organizer, i
   const rows = named.filter(({ status }) => status !== 'rejected');
   if (rows.length === 0) return 0;
   const areGenuine = rows.every((row) => isChangeable(deps.secrets, event, row));
-  // Not before another refusal, which would stand in no audit trail and show who has not voted.
+  // Ask this only if no other refusal follows: that refusal, which leaves no audit record, would show that the voters have not voted.
   const isFixed = async (): Promise<boolean> => areGenuine && rows.some(({ hasVoted }) => hasVoted);
   await requirePhase('change_standing', event, event.lockedAt, isFixed);
-  // A new tag would make a forged row valid.
+  // The change would give a forged row a new, valid tag.
   if (!areGenuine) throw refuse('rows_disagree');
   const changed = rows.map(({ id }) => id);
   await endKeys(tx, event.id, changed);

@@ -12,9 +12,9 @@ export type NewVoter = typeof voters.$inferInsert;
 
 /**
  * Whether a voter has voted: null if not, `waits` while the vote is not disclosed (completions 5.6), `shown` afterwards. A poll's
- * participant is listed only after voting; every other voter has voted if a participation of the same event names the voter.
- * One look-up per voter, one more per vote. The table name is written out because Drizzle omits it in a selection
- * from one table: inside the subquery, a bare `voting_event_id` would be the participation's own column, and votes in other
+ * participant is listed only after voting. Any other voter has voted if a participation of the same event names the voter. This takes
+ * one look-up for each voter, and one more for each vote. The table name is written out because Drizzle omits it in a selection
+ * from one table: in the subquery, a bare `voting_event_id` would be the participation's own column, and votes in other
  * events would count.
  */
 const vote = sql<'waits' | 'shown' | null>`(CASE WHEN voters.source = 'poll' THEN 'shown' ELSE (
@@ -23,7 +23,7 @@ const vote = sql<'waits' | 'shown' | null>`(CASE WHEN voters.source = 'poll' THE
   FROM participation p WHERE p.voting_event_id = voters.voting_event_id
     AND p.participant IN (voters.id, 'i:' || voters.voter_id_key, 'e:' || voters.email_key) LIMIT 1) END)`;
 
-/** Whether the event hides who voted; the subquery runs once per statement. */
+/** Whether the event hides who has voted. The subquery runs once per statement. */
 const keepsBack = (eventId: string) => sql<boolean>`(SELECT keeps_back(${eventId}))`;
 
 const {
@@ -50,7 +50,7 @@ const toVoter = ({ vote: stands, keepsBack: secret, ...row }: VoterRow): Voter =
 const onRoll = (eventId: string, ...conditions: (SQL | undefined)[]) =>
   and(eq(voters.votingEventId, eventId), isNull(voters.deletedAt), isNull(voters.erasedAt), ...conditions);
 
-/** In the order of their creation. */
+/** Lists voters in the order of their creation. */
 async function listWhere(executor: Executor, eventId: string, condition: SQL): Promise<Voter[]> {
   const rows = await executor
     .select(columnsIn(eventId))
@@ -69,7 +69,7 @@ export const listVotersByIds = (executor: Executor, eventId: string, ids: readon
 export const findVoterByIdentity = (executor: Executor, eventId: string, { kind, key }: Identity) =>
   firstOf(listWhere(executor, eventId, eq(kind === 'email' ? voters.emailKey : voters.voterIdKey, key)));
 
-/** Voters with their tags, in the order of their IDs. @param which an SQL condition on the voter `v` */
+/** Voters with their tags, in the order of their IDs. @param which an SQL condition for the voter `v` */
 export async function listTagged(
   executor: Executor,
   eventId: string,
@@ -86,11 +86,11 @@ type VoterFilter = Pick<z.output<typeof listVotersQuery>, 'search' | 'status' | 
   readonly after: string | undefined;
 };
 
-/** Rows that a filtered page reads at most, so that its cost does not grow with the roll. */
+/** Most rows that a filtered page reads, so that its cost does not grow with the roll. */
 const LOOKED_AT = 1_000;
 
 /**
- * A page of voters, oldest first. A filtered page may have fewer than `limit` voters and still a next page.
+ * A page of voters, oldest first. A filtered page may have fewer than `limit` voters although there is a next page.
  * @returns also the ID after which the next page begins; null on the last page
  */
 export async function listVoters(executor: Executor, eventId: string, filter: VoterFilter, limit: number) {
@@ -104,7 +104,7 @@ export async function listVoters(executor: Executor, eventId: string, filter: Vo
   const filtered = [filter.search, filter.status, filter.groupId, filter.voted, filter.keyStatus].some(
     (value) => value !== undefined,
   );
-  // Without a filter every row read is returned, and `limit` suffices as a bound.
+  // Without a filter, every row that is read is returned, so that `limit` is bound enough.
   const [last, beyond] = filtered ? await ids.offset(LOOKED_AT - 1).limit(2) : [];
   const rows = await executor
     .select(columnsIn(eventId))
@@ -159,7 +159,7 @@ export async function storeStandings(
 export const storeVoter = (tx: Transaction, eventId: string, id: string, changes: Partial<NewVoter>): Promise<void> =>
   updateVoters(tx, eventId, [id], changes);
 
-/** Whether any of these voters has a ballot, pending or confirmed: it depends on the voter's weight and group. Call with the event locked. */
+/** Whether any of these voters has a ballot, pending or confirmed, which depends on weight and group. Call with the event locked. */
 export async function hasBallot(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<boolean> {
   const ids = sql`${sql.param([...voterIds])}::text[]`;
   const found = sql`
@@ -169,16 +169,16 @@ export async function hasBallot(tx: Transaction, eventId: string, voterIds: read
   return isTrue(tx, found);
 }
 
-/** Whether the voter has cast a ballot that waits for its confirm. Call with the event locked. */
+/** Whether the voter has cast a ballot that waits for its confirmation. Call with the event locked. */
 export const hasPendingBallot = (tx: Transaction, eventId: string, voterId: string): Promise<boolean> =>
   isTrue(
     tx,
     sql`SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId} AND participant = ${voterId})`,
   );
 
-/** Removes up to `maxRows` voters whose deletion was queued, and their keys. Idempotent. @returns how many */
+/** Removes up to `maxRows` voters whose deletion was queued, and their keys. Idempotent. @returns their number */
 export async function removeDeletedVoters(tx: Transaction, eventId: string, maxRows: number): Promise<number> {
-  // Waits for a job that may be rewriting the roll: the DELETE by ctid would miss rewritten rows.
+  // Wait for a job that may be rewriting the roll: the DELETE by ctid would miss rewritten rows.
   await holdEvent(tx, eventId);
   const removal = sql`
     WITH gone AS (DELETE FROM voters WHERE voting_event_id = ${eventId} AND ctid = ANY (ARRAY(

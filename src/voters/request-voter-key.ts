@@ -21,7 +21,7 @@ import { type Identity, identityHash, identityIssues, identityOf } from './voter
 import { countKeyRequest } from './voter-key.ts';
 
 const PARTS = ['name', 'domain', 'ending'] as const satisfies readonly (keyof MaskParts)[];
-/** Voters read for each part of a mask, so that the cost does not grow with the roll. */
+/** Voters that are read for each part of a mask, so that the cost does not grow with the roll. */
 const CANDIDATES = 16;
 const EMPTY_ROLL = '***@***';
 
@@ -32,8 +32,8 @@ interface Candidate extends Record<string, unknown> {
 }
 
 /**
- * Lists voters with an address and a voter ID from a point of the roll on, wrapping around at its end: real masks come from such voters.
- * If they are too few, voters without a voter ID follow, so that only an empty roll gives none.
+ * Lists voters with an address and a voter ID, as real masks come from such voters. Begins at a point of the roll, and wraps around at its
+ * end. If there are too few, voters without a voter ID follow, so that the list is empty only for an empty roll.
  */
 async function listCandidates(executor: Executor, eventId: string, points: readonly string[]): Promise<Candidate[]> {
   const { rows } = await executor.execute<Candidate>(sql`
@@ -56,7 +56,7 @@ async function listCandidates(executor: Executor, eventId: string, points: reado
 /**
  * Invents a masked address for a voter ID that no voter with an address has (completions 4.3). Each part comes from a voter of the roll,
  * so that invented masks are distributed like real masks. A keyed hash picks these voters, so that an ID keeps its mask while the roll
- * changes elsewhere. It uses the oldest listed secret key, because real masks do not change with a rotation either.
+ * changes elsewhere. The hash uses the oldest listed secret key, so that masks do not change with a rotation, as real masks do not.
  */
 async function inventMask(executor: Executor, secrets: Secrets, eventId: string, voterIdKey: string): Promise<string> {
   const keyed = (...words: string[]): string => {
@@ -84,11 +84,11 @@ function requireIdentity(event: VotingEvent, body: z.output<typeof requestVoterK
   throw validationError(identityIssues(event, body, NOTHING_FAULTY));
 }
 
-/** What requests are counted for: those of a rehearsal count apart, as its mails do (completions 10.5). */
+/** The name under which requests are counted. Requests in a rehearsal are counted separately, like its mails (completions 10.5). */
 const countedIn = ({ id, rehearsalSince, rehearsalNumber }: VotingEvent): string =>
   rehearsalSince === null ? id : `${id}/rehearsal-${rehearsalNumber}`;
 
-/** Queues a mail with a voter key. Answers do not show whether the voter exists (completions 4.3). @throws ApiError 422, 409 in polls */
+/** Queues a mail with a voter key. The answer does not show whether there is such a voter (completions 4.3). @throws ApiError 422, 409 */
 export async function requestVoterKey(
   tx: Transaction,
   secrets: Secrets,
@@ -100,18 +100,18 @@ export async function requestVoterKey(
   await holdWorld(tx, event);
   const hash = identityHash(secrets, countedIn(event), identity);
   const voter = await findVoterByIdentity(tx, event.id, identity);
-  // Requests for a known voter are counted by voter, so that requests by e-mail and by voter ID share one limit.
+  // Count a known voter's requests by voter, so that requests by e-mail and by voter ID share one limit.
   const counted =
     voter === undefined ? hash : identityHash(secrets, countedIn(event), { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted);
   if (requests <= MAILS_AN_HOUR) await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter?.id ?? null));
   if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
-  // Compute the mask for every voter ID: the time of the answer must not show which voter IDs exist.
+  // Compute the mask for every voter ID: otherwise the time of the answer would show which voter IDs exist.
   const invented = await inventMask(tx, secrets, event.id, identity.key);
   return { sent: true, maskedEmail: voter?.email == null ? invented : maskEmail(voter.email) };
 }
 
-/** Queues a new key mail on the organizer's request. @throws ApiError 404; 409 for a voter without an e-mail address */
+/** Queues another key mail at the organizer's request. @throws ApiError 404; 409 for a voter without an e-mail address */
 export async function mailVoterKeyAgain(
   tx: Transaction,
   deps: VoterDeps,
@@ -120,7 +120,7 @@ export async function mailVoterKeyAgain(
   { beforeOpening }: z.output<typeof mailVoterKeyBody>,
 ): Promise<void> {
   const { event } = organizer;
-  // Without the lock, the job would be lost with an event that is deleted or moved to another cell meanwhile.
+  // Without this lock, the job would be lost if the event is deleted or moved to another cell meanwhile.
   await holdWorld(tx, event);
   const voter = orNotFound(await findVoter(tx, event.id, id));
   if (event.type === 'poll') throw refuse('poll_without_keys');

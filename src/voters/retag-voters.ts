@@ -11,13 +11,13 @@ import {
 
 const PAGE = 500;
 /**
- * Voters whose tag (MAC) is still checked: not deleted, in events without a final result; that of a rehearsal's round ends nothing.
+ * Selects voters whose tag (a MAC) may still be checked: they are neither deleted nor erased. Their tag's key ID is compared by the caller.
  * $1: the ID of the present secret key.
  */
 const TAGGED = `FROM voters v
   WHERE v.deleted_at IS NULL AND v.erased_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
 
-/** Counts voters tagged under the present secret key, and under an earlier key. */
+/** Counts the voters whose tag was made with the present secret key, and with an earlier key. */
 export async function countTagged(send: SendLong, secrets: Secrets): Promise<{ present: number; earlier: number }> {
   const count = async (compared: string): Promise<number> => {
     const text = `SELECT count(*) ${TAGGED} ${compared} decode($1, 'hex')`;
@@ -26,7 +26,7 @@ export async function countTagged(send: SendLong, secrets: Secrets): Promise<{ p
   return { present: await count('='), earlier: await count('<>') };
 }
 
-/** Replaces voters' tags of an earlier secret key by tags of the present key. @returns how many have no valid tag of any listed key */
+/** Renews tags that an earlier secret key made. @returns the number of voters whose tag is valid under no listed key */
 export async function retagVoters(
   send: SendLong,
   secrets: Secrets,
@@ -47,7 +47,7 @@ export async function retagVoters(
         foreign += 1;
         continue;
       }
-      // Skips a row whose tag was replaced meanwhile.
+      // The condition on the old tag skips a row whose tag was replaced meanwhile.
       const { rowCount } = await send(
         'UPDATE voters SET tag = $1 WHERE voting_event_id = $2 AND id = $3 AND tag = $4',
         [tagOfVoter(secrets, row, isApprovedInRehearsal(secrets, row)), event, row.id, row.tag],

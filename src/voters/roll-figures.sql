@@ -1,4 +1,4 @@
--- Trigger: adds one row per group, status and source for the voters that a statement adds or removes. Participants of polls count as voted.
+-- Trigger: for the voters that a statement adds or removes, adds one row per group, status and source. Participants of polls have voted.
 CREATE OR REPLACE FUNCTION count_roll_of_statement() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
@@ -12,7 +12,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- A row trigger: its WHEN clause skips updates that change no figure.
+-- A trigger for each row, whose WHEN clause skips updates that change no figure.
 CREATE OR REPLACE FUNCTION count_changed_voter() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
@@ -26,7 +26,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Merges the changes of an event into one row per group, status and source. A concurrent call skips rows that this one has deleted.
+-- Merges an event's rows of `roll_figures` into one per group, status and source. Of two calls at once, the later skips deleted rows.
 CREATE OR REPLACE FUNCTION fold_roll_figures(p_event text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   WITH gone AS (DELETE FROM roll_figures f WHERE f.voting_event_id = p_event RETURNING f.*)
@@ -43,8 +43,8 @@ CREATE OR REPLACE FUNCTION electorate(p_event text) RETURNS TABLE (heads bigint,
   FROM roll_figures f WHERE f.voting_event_id = p_event;
 $$;
 
--- Voters of an event by the plan limit that they count against: the organizer's own, with any status, and registrations that were
--- not rejected. `total` includes rejected registrations but no participants of polls; `parts` is the number of rows that folding would remove.
+-- An event's voters by the plan limit to which they count: the organizer's own voters of any status, and registrations that were not
+-- rejected. `total` also has rejected registrations, but no participants of polls. `parts` is the number of rows that a merge would remove.
 CREATE OR REPLACE FUNCTION voter_places(p_event text)
 RETURNS TABLE (organizer bigint, registration bigint, total bigint, parts bigint) LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(f.heads) FILTER (WHERE f.source = 'organizer'), 0)::bigint,
@@ -54,9 +54,9 @@ RETURNS TABLE (organizer bigint, registration bigint, total bigint, parts bigint
 $$;
 
 -- Whether the plan has room for the voters that the transaction has added: 'room' or 'full'; 'closed' or 'gone' for the event. Each p_place
--- has a limit of its own, so that registrations never take the organizer's room. Far from the limit, transactions share an advisory lock
--- and do not wait. Within p_near of it, each takes the lock exclusively and counts once the others have ended. The event cannot close
--- meanwhile, because the foreign key of the new rows locks it.
+-- has its own limit, so that registrations never take the organizer's room. Far from the limit, transactions share an advisory lock and do
+-- not wait. Within p_near of it, each takes the lock exclusively, and counts when the others have ended. The event cannot close meanwhile,
+-- because the foreign key of the new rows locks it.
 CREATE OR REPLACE FUNCTION take_places(p_event text, p_place text, p_limit bigint, p_near bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   places record;
@@ -66,11 +66,11 @@ BEGIN
   IF places.held > p_limit - p_near THEN PERFORM pg_advisory_xact_lock(hashtextextended('places ' || p_event, 0));
   ELSE PERFORM pg_advisory_xact_lock_shared(hashtextextended('places ' || p_event, 0));
   END IF;
-  -- Counts again: only now does it see what others committed during the wait.
+  -- Count again: only now does the transaction see the rows that others committed during the wait.
   SELECT CASE p_place WHEN 'organizer' THEN p.organizer ELSE p.registration END AS held, p.parts INTO places FROM voter_places(p_event) AS p;
   SELECT event_status(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, now_ms()) INTO status
   FROM voting_events e WHERE e.id = p_event AND e.deleted_at IS NULL;
-  -- Keeps counting cheap while many voters are added; one transaction folds at a time.
+  -- Merge the rows, so that counting stays cheap while many voters are added; one transaction at a time does so.
   IF places.parts > 100 AND pg_try_advisory_xact_lock(hashtextextended('fold ' || p_event, 0)) THEN PERFORM fold_roll_figures(p_event); END IF;
   RETURN CASE WHEN status IS NULL THEN 'gone' WHEN status = 'closed' THEN 'closed' WHEN places.held > p_limit THEN 'full' ELSE 'room' END;
 END $$;

@@ -13,14 +13,14 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { rollSums } from './tables.ts';
 import { type DecidingColumns, isGenuine, rowOfVoter, type TaggedVoter } from './voter-tag.ts';
 
-// The sum of an event's roll: a keyed sum over all voters in any order. A voter's tag proves that the service wrote the row; the sum
-// proves that the row was not deleted or replaced by an older version (completions 6.7). Each change of the roll stores its difference;
-// a job folds the differences into the event's state. State and differences have a MAC under a key of the event, which is encrypted with
-// the secret key. The MAC covers the version of the state, so that a folded difference cannot be replayed.
+// The sum of an event's roll: a keyed sum over all voters, in any order. A voter's tag proves that the service wrote the row. The sum
+// proves that no row was deleted or replaced by an older version (completions 6.7). Each change of the roll stores its difference, and
+// a job adds ("folds") the differences to the event's state. State and differences have a MAC under a key of the event, which is encrypted
+// with the secret key. The MAC covers the version of the state, so that a folded difference cannot be replayed.
 
 const BYTES = 16;
 const MODULUS = 1n << 128n;
-/** The ID of the row of `roll_sums` that contains the state and the key. */
+/** The ID of the row of `roll_sums` with the state and the key. */
 const STATE = '';
 const MOST_KEPT = 1_000;
 
@@ -32,17 +32,17 @@ interface RollKey {
   readonly version: number;
 }
 
-/** Cache of key and version by event. If either is stale, the INSERT of a difference inserts nothing, and both are read again. */
+/** Cache of key and version by event. If one is stale, the INSERT of a difference inserts nothing, and both are read again. */
 const kept = new RecentMap<RollKey>(MOST_KEPT);
 
-/** The number in the first 16 bytes. */
+/** The first 16 bytes as a number. */
 const numberOf = (bytes: Buffer): bigint => (bytes.readBigUInt64BE(0) << 64n) | bytes.readBigUInt64BE(8);
 
 const partOf = (key: HmacKey, row: DecidingColumns): bigint => numberOf(key.mac(JSON.stringify(rowOfVoter(row))));
 
 /**
- * The stored form of a sum, masked per row. An unmasked difference would reveal what single voters contribute to the sum, and an attacker
- * who knows many contributions could find rows that offset a change.
+ * The stored form of a sum, with a mask for each row. An unmasked difference would reveal what single voters contribute to the sum. An
+ * attacker who knows many contributions could find rows that offset a change.
  */
 const bytesOf = (key: HmacKey, id: string, version: number, sum: bigint): Buffer => {
   const masked = (((sum + maskOf(key, id, version)) % MODULUS) + MODULUS) % MODULUS;
@@ -64,7 +64,7 @@ function openKey(secrets: Secrets, eventId: string, sealed: string): HmacKey {
   }
 }
 
-/** Reads the key of an event's roll, or creates it for the first voter; undefined if the event is gone. */
+/** Reads the key of an event's roll, or makes it for the first voter. Undefined if the event is gone. */
 async function takeKey(tx: Transaction, secrets: Secrets, eventId: string): Promise<RollKey | undefined> {
   const fresh = await tx.execute(
     sql`UPDATE voting_events SET roll_version = 1 WHERE id = ${eventId} AND roll_version = 0`,
@@ -90,7 +90,7 @@ async function takeKey(tx: Transaction, secrets: Secrets, eventId: string): Prom
   return found;
 }
 
-/** How often `noteRoll` tries to store a change. A try fails if the job that adds up the changes (`fold`) raised the version meanwhile. */
+/** How often `noteRoll` tries to store a change. A try fails if `fold`, which adds up the changes, has raised the version meanwhile. */
 const TRIES = 5;
 
 /**
@@ -115,7 +115,7 @@ export async function noteRoll(
     const id = randomBytes(BYTES).toString('hex');
     const sum = bytesOf(key, id, version, difference);
     const mac = macOf(key, eventId, id, version, sum);
-    // FOR KEY SHARE blocks a fold, which locks the event, until the commit.
+    // FOR KEY SHARE makes a fold, which locks the event, wait for this commit.
     const { rowCount } = await tx.execute(sql`
       INSERT INTO roll_sums (voting_event_id, id, version, sum, mac)
       SELECT e.id, ${id}, ${version}, ${sum}, ${mac} FROM (
@@ -134,8 +134,8 @@ export async function noteRoll(
 }
 
 /**
- * Voters that the current rehearsal added. The sum omits them, because the end of the rehearsal removes them. The event's tag
- * protects the rehearsal state: outside of a rehearsal, a forged `before_rehearsal` cannot take a voter out of the sum.
+ * Voters whom the current rehearsal added. The sum omits them, because the end of the rehearsal removes them. The event's tag
+ * protects the rehearsal's state: outside of a rehearsal, a forged `before_rehearsal` cannot take a voter out of the sum.
  * @param ids limits the search to these voters
  */
 export async function listRehearsed(executor: Executor, event: VotingEvent, ids?: string[]): Promise<Set<string>> {
@@ -145,7 +145,7 @@ export async function listRehearsed(executor: Executor, event: VotingEvent, ids?
   return new Set(await valuesOf<string>(executor, rehearsed));
 }
 
-/** Records changed or removed voters in the sum. Skips rows that the sum does not contain: no valid tag, or participants of polls. */
+/** Records changed or removed voters in the sum. Skips rows that the sum does not have: rows without a valid tag, participants of polls. */
 export async function noteChanges(
   tx: Transaction,
   secrets: Secrets,
@@ -169,7 +169,7 @@ interface Recorded {
   readonly sum: bigint;
 }
 
-/** The recorded sum of the roll: `nothing` before the first voter, `forged` if the service did not write one of its rows. */
+/** The recorded sum of the roll. `nothing` before the first voter; `forged` if the service did not write one of the sum's rows. */
 async function readRecorded(
   executor: Executor,
   secrets: Secrets,
@@ -194,7 +194,7 @@ async function readRecorded(
   return { key, version, sum: (total + MODULUS) % MODULUS };
 }
 
-/** Adds up voters as they are read, and compares the result with the recorded sum. @param executor a transaction: the voters' snapshot */
+/** Adds up voters as they are read, and compares with the recorded sum. @param executor the transaction that reads the voters */
 export async function beginRollSum(executor: Executor, secrets: Secrets, eventId: string) {
   const recorded = await readRecorded(executor, secrets, eventId);
   let [sum, voters] = [0n, 0];
@@ -208,7 +208,7 @@ export async function beginRollSum(executor: Executor, secrets: Secrets, eventId
   };
 }
 
-/** Deletes the sum of a roll: the next change begins a new sum. Call with the event locked. */
+/** Deletes the sum of a roll, so that the next change begins a new sum. Call with the event locked. */
 export async function forgetRollSum(tx: Transaction, eventId: string): Promise<void> {
   await tx.delete(rollSums).where(eq(rollSums.votingEventId, eventId));
   await tx.execute(sql`UPDATE voting_events SET roll_version = 0 WHERE id = ${eventId}`);
@@ -228,7 +228,7 @@ async function fold(tx: Transaction, secrets: Secrets, eventId: string): Promise
   return true;
 }
 
-/** Folds recorded changes into the state of each roll. Before that, other SQL could undo a change by deleting its row of `roll_sums`. */
+/** Folds recorded changes into the state of each roll. Until then, other SQL could undo a change by deleting its row of `roll_sums`. */
 export async function foldRolls(deps: Pick<Deps, 'db' | 'secrets' | 'log'>): Promise<void> {
   const due = sql`SELECT DISTINCT voting_event_id FROM roll_sums WHERE id <> ${STATE} LIMIT 1000`;
   for (const id of await valuesOf<string>(deps.db, due)) {
@@ -239,7 +239,7 @@ export async function foldRolls(deps: Pick<Deps, 'db' | 'secrets' | 'log'>): Pro
       );
       if (!isRight) await reportForged(deps, id);
     } catch (fault) {
-      // For example, the event is locked. The next run, within a minute, folds its changes.
+      // For example, the event is locked. The next run, which comes within a minute, folds its changes.
       deps.log.warn({ event: id, fault: summariseFault(fault) }, 'the sum of a roll could not be folded');
     }
   }

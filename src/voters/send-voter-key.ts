@@ -32,7 +32,7 @@ interface KeyMail {
   readonly to: string;
   readonly key: string;
   readonly nowMs: number;
-  /** Whether somebody asked for this mail in the voter's name; an organizer who mails the whole roll is not asked. */
+  /** Whether somebody asked for this mail in the voter's name; false if an organizer mails the whole roll. */
   readonly isAsked: boolean;
 }
 
@@ -40,8 +40,8 @@ interface KeyMail {
 const PLAIN_NAME = /^[\p{L}\p{M}](?:[\p{L}\p{M} '’-]|\.(?= |$)){0,39}$/u;
 
 /**
- * Whether a voter's text comes from a stranger: a registrant who has not used a key mailed to the address. A mail that repeats
- * the text could send advertising to any address in the name of this service.
+ * Whether a voter's text comes from a stranger: a registrant who has not used a key that was mailed to the address. A mail with such
+ * a text could bring advertising to any address, in the name of this service.
  */
 const isStranger = ({ source, status }: Voter): boolean => source === 'registration' && status === 'pending';
 
@@ -76,11 +76,11 @@ function waitingMail(event: VotingEvent, to: string, status: 'pending' | 'reject
 
 const payload = z.strictObject({
   eventId: z.string(),
-  /** Null for an unknown voter: the job is queued all the same, but sends nothing. */
+  /** Null for an unknown voter. The job is queued as for a known voter, but sends nothing. */
   voterId: z.string().nullable(),
-  /** Seed of the key: every attempt of the job derives and mails the same key. */
+  /** Seed of the key: each attempt of the job derives and mails the same key. */
   seed: z.string(),
-  /** Start of the rehearsal in which the key was requested; null without one. No mail is sent after that rehearsal, nor during a later one. */
+  /** Start of the rehearsal in which the key was requested, if any. No mail is sent after that rehearsal, nor during a later one. */
   rehearsalSince: z.int().nullable(),
 });
 type SendVoterKey = z.output<typeof payload>;
@@ -95,7 +95,7 @@ export function voterKeyMail(
   return { eventId, voterId, seed: generateKeySeed(), rehearsalSince };
 }
 
-/** Derives the key only when the mail is written: jobs contain no key, and the database contains only its hash. */
+/** Derives the key only when the mail is written. So jobs contain no key, and the database contains only its hash. */
 export const sendVoterKeyJob = (deps: SendVoterKeyDeps): Job<SendVoterKey> =>
   defineJob({
     ...SEND_VOTER_KEY,
@@ -129,11 +129,11 @@ async function mailKey(
   run: JobRun,
 ): Promise<void> {
   const keyHash = hashStoredKey(deps.secrets, voter, mail.key);
-  // Store the key before the mail is sent: it must work on arrival. The key is not stored if the address has changed meanwhile.
+  // Store the key before the mail is sent, because it must work on arrival. If the address has changed meanwhile, it is not stored.
   if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event, voter, mail.to, keyHash)))) return;
   const outcome = await deliverVoterMail(deps, run, event, voter, { ...keyMail(event, voter, mail), holdsKey: true });
   if (outcome === 'sent') return;
-  // After a later attempt the key stays valid, because the mail of an earlier attempt may have arrived.
+  // After a later attempt, the key stays valid, because the mail of an earlier attempt may have arrived.
   if (run.attempt === 1) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
   if (voter.source === 'registration') await expireRefused(deps, event, voter.id, mail.to);
 }
@@ -143,8 +143,8 @@ type VoterMailDeps = Pick<Deps, 'db' | 'ids' | 'clock' | 'secrets' | 'mailer'>;
 type VoterMail = Omit<Mail, 'id'> & { readonly holdsKey: boolean };
 
 /**
- * Sends a mail to a voter, and publishes `voter.mail_failed` if it fails for good: see `deliverMail`.
- * @param event as it was when the mail was written. If a rehearsal began or ended since, the voter is not changed.
+ * Sends a mail to a voter, and publishes `voter.mail_failed` if it fails finally: see `deliverMail`.
+ * @param event as it was when the mail was written. If a rehearsal has begun or ended since, the voter is not changed.
  */
 export async function deliverVoterMail(
   deps: VoterMailDeps,
@@ -173,18 +173,18 @@ async function recordOutcome(
   if (isSent && !holdsKey) return;
   const keyStatus = isSent ? 'sent' : 'failed';
   await inPatientTransaction(deps.db, async (tx) => {
-    // This lock waits for a job that may be rewriting the roll and would lose this change.
+    // This lock waits for a job that may be rewriting the roll, and so would lose this change.
     const event = await holdEvent(tx, votingEventId);
     const voter = event === undefined ? undefined : await findVoter(tx, votingEventId, id);
     if (event === undefined || voter === undefined || event.rehearsalSince !== read.rehearsalSince) return;
-    // A change of the voter has ended all keys since, and with them that of this mail.
+    // The voter was changed meanwhile: all earlier keys have ended, with the key of this mail.
     if (voter.keyGeneration !== keyGeneration) return;
     await noteBeforeRehearsal(tx, votingEventId, id);
     if (holdsKey) await storeVoter(tx, votingEventId, id, { keyStatus });
     if (isSent) return;
-    // With the `keyStatus` of this mail, even if the voter has used a key: the message must not show who voted.
+    // Show this mail's `keyStatus`, even if the voter has used a key: the message must not reveal who has voted.
     const failed = viewVoter(holdsKey ? { ...voter, keyStatus } : voter);
-    // A later attempt may publish this again: receivers then know the message by its ID.
+    // A later attempt may publish this again. Receivers recognise the message by its ID.
     await publish(tx, deps, aboutOf(event), 'voter.mail_failed', [failed], messageOfRun(run));
   });
 }

@@ -36,7 +36,7 @@ export type FieldName = (index: number, field: string) => string;
 export const batchField: FieldName = (index, field) => `voters[${index}].${field}`;
 export const singleField: FieldName = (_index, field) => field;
 
-/** Validates a row beyond its shape. @param isFaulty whether a field was sent with a wrong shape, and so is not missing */
+/** Validates a row beyond its shape. @param isFaulty whether a field has a wrong shape, and so is not missing */
 export function rowIssues(
   event: VotingEvent,
   row: SoundParts<VoterInput>,
@@ -52,7 +52,7 @@ export function rowIssues(
   return issues;
 }
 
-/** Whether the groups of the event must be known to judge these rows. */
+/** Whether some row names a group. Only then must the event's groups be read. */
 export const namesGroup = (rows: readonly SoundParts<VoterInput>[]): boolean => rows.some((row) => row.groupId != null);
 
 export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput, { source, status }: NewVoterSource) {
@@ -86,15 +86,15 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
 }
 
 const COLUMNS = getTableColumns(voters);
-/** The columns of a new voter besides the event; all others get their defaults. */
+/** The columns of a new voter, besides the event. All other columns get their defaults. */
 const INSERTED = [
   ...(['id', 'name', 'email', 'emailKey', 'voterId', 'voterIdKey', 'groupId', 'weightMicro'] as const),
   ...(['status', 'source', 'keyStatus', 'createdAt', 'updatedAt', 'tag'] as const),
 ];
 
 /**
- * Inserts voters, except voters whose e-mail or voter ID is taken. Returns the IDs that were inserted.
- * Sends one array per column, because one parameter per value would cost several times as much per row.
+ * Inserts voters, except voters whose e-mail or voter ID is taken. Returns the inserted IDs.
+ * Sends one array for each column, because one parameter for each value would cost several times as much per row.
  * @throws ApiError 404 if the event was deleted meanwhile, 500 `ballot_key_unavailable`
  */
 export async function insertVoters(
@@ -116,7 +116,7 @@ export async function insertVoters(
     throw violatedConstraint(fault) === 'voters_voting_event_id_voting_events_id_fk' ? notFound() : fault;
   });
   const ids = new Set(inserted.map((row) => row.id));
-  // The end of a rehearsal removes its registrations, so that they are not in the roll's sum.
+  // The end of a rehearsal removes its registrations, so the roll's sum omits them.
   const isRehearsed = (row: NewVoter): boolean => event.rehearsalSince !== null && row.source === 'registration';
   const noted = rows.filter((row) => ids.has(row.id) && !isRehearsed(row));
   await noteRoll(tx, deps.secrets, event.id, noted, []);
@@ -144,16 +144,16 @@ interface NewVoterSource {
   readonly status: 'approved' | 'pending';
 }
 
-/** Voters that the organizer adds: approved at once unless the row has another status. */
+/** Voters whom the organizer adds. They are approved at once, unless the row has another status. */
 const BY_ORGANIZER: NewVoterSource = { source: 'organizer', status: 'approved' };
 
 interface Taking {
-  /** If set, all rows or none are added; names the fields of a row in the refusal. */
+  /** If set, all rows or none are added. It names the fields of a row in the refusal. */
   readonly atomic?: FieldName;
   readonly dryRun?: boolean;
 }
 
-/** A row and its issues. `voter` is set once the row is inserted: never for a refused row or in a dry run. */
+/** A row and its issues. `voter` is set once the row is inserted, so never for a refused row or in a dry run. */
 interface JudgedRow {
   readonly input: VoterInput;
   readonly emailKey: string | null;
@@ -164,7 +164,7 @@ interface JudgedRow {
 
 const isRight = ({ issues }: JudgedRow): boolean => issues.length === 0;
 
-/** Adds an issue to each row whose e-mail or voter ID is taken, by a voter of the event or by an earlier valid row. */
+/** Adds an issue to each row whose e-mail or voter ID belongs to a voter of the event or to an earlier valid row. */
 async function judgeIdentities(tx: Transaction, eventId: string, rows: readonly JudgedRow[]): Promise<void> {
   const waiting = rows.filter(({ voter }) => voter === undefined);
   if (waiting.length === 0) return;
@@ -189,9 +189,9 @@ async function judgeIdentities(tx: Transaction, eventId: string, rows: readonly 
 }
 
 /**
- * Validates rows and inserts the valid ones, by the same rules for every route (completions 3, "Voters"). The caller must
- * check the plan's limit afterwards (`takeRoomForVoters`).
- * @throws ApiError 404 if the event is gone; with `atomic` 422 naming each bad row, 409 naming each duplicate
+ * Validates rows and inserts the valid ones, by the same rules for every route (completions 3, "Voters"). Afterwards the caller must
+ * check the plan's limit (`takeRoomForVoters`).
+ * @throws ApiError 404 if the event is gone; with `atomic`, 422 naming each bad row, 409 naming each duplicate
  */
 export async function addVoters(
   tx: Transaction,
@@ -229,7 +229,7 @@ export async function addVoters(
     if (first === undefined) throw refuse('voter_just_added', { issues });
     throw refuse('voter_exists', { field: first.field, issues: issues.slice(0, 50) });
   }
-  // Between the two statements, another request deleted the voter with the same identity.
+  // Between the two statements, another request deleted the voter who had the same identity.
   for (const row of missed.filter(isRight))
     row.issues.push({ field: row.emailKey === null ? 'voterId' : 'email', message: TAKEN });
   await publish(tx, deps, aboutOf(event), 'voter.created', votersOf(sound).map(viewVoter));
@@ -239,7 +239,7 @@ export async function addVoters(
 export type VoterAuthor = Pick<Organizer, 'event' | 'ownerPlan'> & { readonly caller: { readonly keyId: string } };
 
 /**
- * Validates the organizer's rows and inserts the valid ones: one, a batch or an import. `dryRun` only validates.
+ * Validates the organizer's rows (one, a batch or an import), and inserts the valid ones. `dryRun` only validates.
  * @throws ApiError as `addVoters`; 409 `event_closed`, 422 `plan_limit` if the plan has no room for all valid rows
  */
 export async function takeRows(
@@ -288,7 +288,7 @@ export async function recordCreation(
   await recordChange(tx, deps, changeBy(author, action, resource, { after: summaryOf(voters) }));
 }
 
-/** For the audit record: the fields of a single voter; for several, their number and the first and last ID, which sort by creation. */
+/** Summary for the audit record: the fields of a single voter; for several, their number, first and last ID (IDs sort by creation). */
 function summaryOf(voters: readonly Voter[]): Record<string, unknown> {
   const [first] = voters;
   if (first === undefined || voters.length > 1) {
@@ -298,16 +298,16 @@ function summaryOf(voters: readonly Voter[]): Record<string, unknown> {
   return { name, email, voterId, groupId, weight, status };
 }
 
-/** A ballot gives at most 1,000,000 points, and sums above 2^53 − 1 are no exact JSON numbers: a count refuses them. */
+/** A ballot gives at most 1,000,000 points. A sum above 2^53 − 1 would be no exact JSON number, and a count refuses it. */
 const MOST_WEIGHT = 9_000_000_000;
 
-/** Upper bound of the transactions that add weights to an event at the same time. */
+/** Upper bound of the number of transactions that add weights to an event at the same time. */
 const ADDING_TOGETHER = 40;
 
 /**
- * Checks the weight of all voters of an event, after this transaction has added or changed some. Near the limit, transactions that add
- * weights wait for each other.
- * @param added the voters as they are now @throws ApiError 422 `plan_limit`
+ * Checks the weight of all voters of an event after this transaction has added or changed some of them. Near the limit, transactions that
+ * add weights wait for each other.
+ * @param added these voters with their new weights @throws ApiError 422 `plan_limit`
  */
 export async function requireCountableWeight(
   tx: Transaction,
@@ -322,7 +322,7 @@ export async function requireCountableWeight(
       > ${MOST_WEIGHT}::numeric * ${MICRO}::numeric`;
   await tx.execute(sql`SELECT CASE WHEN ${exceedsWith(ownMicro * BigInt(ADDING_TOGETHER))}
     THEN pg_advisory_xact_lock(${place}) ELSE pg_advisory_xact_lock_shared(${place}) END`);
-  // A statement of its own: it sees what others committed during the wait.
+  // A separate statement, which sees the rows that others committed during the wait.
   if (await isTrue(tx, sql`SELECT ${exceedsWith(0n)}`)) throw planLimit('weight_per_event', MOST_WEIGHT);
 }
 
@@ -330,9 +330,9 @@ export async function requireCountableWeight(
 const NEAR_THE_LIMIT = 100_000;
 
 /**
- * Checks that the plan of the event's account has room for the voters that this transaction has added. Must be its last step, because
- * other transactions may wait for its commit. @see take_places
- * @throws ApiError 404, 409 `event_closed`, 422 `plan_limit`: each must roll the transaction back
+ * Checks that the plan of the event's account has room for the voters that this transaction has added. This must be the last step of the
+ * transaction, because other transactions may wait for its commit. @see take_places
+ * @throws ApiError 404, 409 `event_closed`, 422 `plan_limit`; each must roll the transaction back
  */
 export async function takeRoomForVoters(
   tx: Transaction,
@@ -350,7 +350,7 @@ export async function takeRoomForVoters(
     throw planLimit(place === 'registration' ? 'voter_registrations_per_event' : 'voters_per_event', limit);
 }
 
-/** Checks that the plan has room for `count` more voters of the organizer, without a lock. @throws ApiError 422 `plan_limit` */
+/** Checks, without a lock, that the plan has room for `count` more voters of the organizer. @throws ApiError 422 `plan_limit` */
 export async function requireRoomForVoters(
   executor: Executor,
   { plans }: Pick<VoterDeps, 'plans'>,

@@ -30,7 +30,7 @@ import { isChangeable, nextGeneration, renewedTag } from './voter-tag.ts';
 type Body = z.output<typeof updateVoterBody>;
 type Changed = Partial<Body>;
 
-/** The key by which an address is unique in the roll. Participants have keys of their own, and none where an address may vote again. */
+/** The key by which an address is unique in the roll. Participants of polls have separate keys; none if an address may vote repeatedly. */
 function addressKey(event: VotingEvent, { source }: Voter, email: string): string | null {
   if (source !== 'poll') return emailKey(email);
   return event.repeatVotes ? null : `\u0001${emailKey(email)}`;
@@ -64,19 +64,19 @@ async function changeIssues(
   return issues;
 }
 
-/** The fields of a body that differ from the voter as shown: a client may send back unchanged fields. */
+/** The fields of a body that differ from the shown voter, because a client may send back unchanged fields. */
 const changedOf = <Sent extends Partial<SoundParts<Body>>>(sent: Sent, before: Voter) =>
   changedFields(sent, { ...before, weight: before.weightMicro, status: shownStatusOf(before) });
 
-/** Also validates the remaining values of a change whose shape was refused, so that one answer lists all errors. */
+/** Also validates the other values of a change with a wrong shape, so that one answer lists all errors. */
 export const judgeChangeParts =
   ({ db }: Pick<Deps, 'db'>): Judge<Organizer & { readonly row: Voter }, Body> =>
   ({ event, row }, sent, isFaulty) =>
     changeIssues(db, event, row, changedOf(sent, row), isFaulty);
 
 /**
- * @returns whether a ballot forbids the change: a cast fixes weight and group, a confirm the status too, and in a poll the voter ID; after
- * the close a ballot that waits for its confirm fixes the identity
+ * @returns whether a ballot forbids the change. A cast fixes weight and group; a confirm also the status, and in a poll the voter ID. After
+ * the close, a ballot that waits for its confirm fixes the identity.
  * @throws ApiError 409 `event_closed`, `results_final`
  */
 async function isFixed(tx: Transaction, event: LockedEvent, before: Voter, changed: Changed): Promise<boolean> {
@@ -91,20 +91,20 @@ async function isFixed(tx: Transaction, event: LockedEvent, before: Voter, chang
   if (changed.status !== undefined) await guard('change_standing', async () => before.hasVoted);
   if (changed.email !== undefined || changed.voterId !== undefined)
     await guard('change_identity', () => hasPendingBallot(tx, event.id, before.id));
-  // A participant of a poll is known by the ID of a confirmed ballot, which goes on naming it.
+  // A participant of a poll is known by the ID in a confirmed ballot, which keeps naming this ID.
   if (changed.voterId !== undefined) hasBallots ||= before.source === 'poll';
   return hasBallots;
 }
 
-/** Whether the e-mail address is another one, and not the same in other letters (completions 1.4). */
+/** Whether the new e-mail address differs by more than its spelling (completions 1.4). */
 function isReaddressed({ email: before }: Voter, { email }: Changed): boolean {
   const key = (address: string | null): string | null => (address === null ? null : emailKey(address));
   return email !== undefined && key(email) !== key(before);
 }
 
 /**
- * Lets the corrected address of a participant vote no second time, beside the one that voted (completions 3, rule 3). An address that only an
- * earlier correction gave them, perhaps by mistake, may vote again.
+ * Prevents a second vote by the corrected address of a participant, beside the address that has voted (completions 3, rule 3). An address
+ * that only an earlier correction gave to the participant, perhaps by mistake, may vote again.
  */
 async function moveParticipation(
   tx: Transaction,
@@ -122,7 +122,7 @@ async function moveParticipation(
       ON CONFLICT DO NOTHING`);
 }
 
-/** Whether a change ends the voter's keys: a new identity or a rejection does (completions 4.5). */
+/** Whether a change ends the voter's keys. A new identity and a rejection do (completions 4.5). */
 const endsKeys = (before: Voter, changed: Changed): boolean =>
   isReaddressed(before, changed) || changed.voterId !== undefined || changed.status === 'rejected';
 
@@ -141,25 +141,25 @@ export async function updateVoter(
   if (Object.keys(changed).length === 0) return before;
   const hasBallots = await isFixed(tx, event, before, changed);
   if (event.type === 'election') await deps.ballotKeys.requirePlaces();
-  // A new tag would make a forged row valid.
+  // The change would give a forged row a new, valid tag.
   if (!isChangeable(deps.secrets, event, before)) throw refuse('rows_disagree');
   const ended = endsKeys(before, changed);
   const readdressed = isReaddressed(before, changed);
   const identity = readdressed || changed.voterId !== undefined;
   if (ended) await endKeys(tx, event.id, [id]);
-  // A pending ballot was cast under the old identity, and is dropped.
+  // A pending ballot was cast under the old identity: drop it.
   if (ended && identity) await dropUnconfirmed(tx, event.id, [id]);
   try {
     const keyGeneration = nextGeneration(before.keyGeneration, !identity);
     const keys = ended ? ({ keyStatus: 'none', keyUsed: false, keyGeneration } as const) : {};
-    // No link went to the new address, so the registration does not expire.
+    // The new address has got no link to confirm it, so the registration must not expire.
     const lasting = readdressed ? { confirmBy: null } : {};
     const columns = { ...columnsOf(event, before, changed), ...keys, ...lasting };
     const tag = renewedTag(deps.secrets, before, { ...before, ...columns }, changed.status === undefined);
     await storeVoter(tx, event.id, id, { ...columns, tag, updatedAt: event.lockedAt });
     await noteChanges(tx, deps.secrets, event, [{ before, after: { ...before, ...columns } }]);
     if (readdressed && before.source === 'poll') await moveParticipation(tx, event, before, changed.email ?? null);
-    // Nor does it expire, or have the outcome of a mail to the earlier address, by what the end of a rehearsal puts back.
+    // The end of a rehearsal must not restore a deadline, or the outcome of a mail to the old address.
     if (readdressed)
       await tx.execute(sql`
         UPDATE voters SET before_rehearsal = before_rehearsal || '{"confirm_by": null, "key_status": "none"}'
@@ -171,12 +171,12 @@ export async function updateVoter(
     throw refuse('voter_exists', { field });
   }
   const after = orNotFound(await findVoter(tx, event.id, id));
-  // A rejected registration does not count against the plan's limit: a later approval counts it again.
+  // A rejected registration does not count against the plan's limit, so an approval must find room again.
   if (before.source === 'registration' && before.status === 'rejected' && after.status !== 'rejected')
     await takeRoomForVoters(tx, deps, event, organizer.ownerPlan, 'registration');
   if (changed.weight !== undefined) await requireCountableWeight(tx, event.id, [after]);
-  // The last refusal: a change that nothing else forbids stands in the audit trail, made or refused. Before another refusal, this one
-  // would show who has voted by changes that can never be made, without a trace.
+  // This refusal comes last. It shows who has voted, so it must stand in the audit trail like the change itself: before another refusal,
+  // changes that can never be made would show it without a trace.
   if (hasBallots) throw refuse('event_has_ballots');
   const standing = changed.weight !== undefined || changed.groupId !== undefined || changed.status !== undefined;
   await countRollChanges(tx, deps.secrets, event, { identity: Number(identity), roll: Number(standing) });
@@ -195,7 +195,7 @@ export async function updateVoter(
   return after;
 }
 
-/** Payload of the job. It holds the old address, encrypted, because the roll no longer contains that address. */
+/** Payload of the job. It contains the old address, encrypted, because the roll no longer has it. */
 const payload = z.strictObject({ eventId: z.string(), voterId: z.string(), sealedAddress: z.string() });
 const MAIL_OLD_ADDRESS = { name: 'mail_old_address', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
 
@@ -205,11 +205,11 @@ const oldAddressPlace = (eventId: string, voterId: string): SealedPlace => ({
   row: `${eventId}/${voterId}`,
 });
 
-/** The key of the job of a warning. Only the last of many warnings to an address waits: together they would use up the voter’s mails. */
+/** The key of the job of a warning. Of many warnings to an address, only the last waits: together they would use up the voter’s mails. */
 const warningKey = (secrets: Secrets, voterId: string, address: string): string =>
   `old_address:${secrets.mac('identity', JSON.stringify(['warning', voterId, emailKey(address)])).toString('hex')}`;
 
-/** Warns the old address that the voter's keys no longer go there: only its owner can notice a wrongful change. */
+/** Warns the old address that the voter's keys no longer go there, because only its owner can notice a wrongful change. */
 async function mailOldAddress(
   tx: Transaction,
   secrets: Secrets,
@@ -230,7 +230,7 @@ export const mailOldAddressJob = (deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>)
       if (event === undefined) return;
       const to = deps.secrets.open(sealedAddress, oldAddressPlace(eventId, voterId)).toString('utf8');
       const voter = await findVoter(deps.db, eventId, voterId);
-      // Whatever became of the voter while the warning waited: somebody may have voted with a key that went to the other address.
+      // Send it whatever the voter's state is now: somebody may have voted with a key that went to the other address.
       const isBack = voter?.email != null && emailKey(voter.email) === emailKey(to);
       await takeMailOrWait(deps, run, event, to);
       const mail = eventMail(event, to, ({ hello, addressChanged }) => ({

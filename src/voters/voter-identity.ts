@@ -11,11 +11,11 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 export interface Identity {
   readonly kind: 'email' | 'voter_id';
-  /** The normalised identity, so that equal identities have equal keys. */
+  /** The normalised identity: equal identities have equal keys. */
   readonly key: string;
 }
 
-/** `vi_` and 16 to 128 hexadecimal characters; ASCII only, so that no other Unicode digit counts as the same visitor. */
+/** `vi_` and 16 to 128 hexadecimal digits, in ASCII only, so that no other Unicode digits make a second ID of the same visitor. */
 export const visitorIdField = () =>
   z
     .string()
@@ -23,7 +23,7 @@ export const visitorIdField = () =>
     .regex(/^vi_[0-9a-fA-F]{16,128}$/, 'must be vi_ followed by 16 to 128 hexadecimal characters')
     .describe('`vi_` and 16 to 128 hexadecimal characters, the same for one visitor every time.');
 
-/** A voter key as people type it: any case, with or without dashes. Any other text is a wrong key, and not a wrong request (completions 4.5). */
+/** A voter key as people type it, in any case, with or without dashes. Other texts are wrong keys, not malformed ones (completions 4.5). */
 const voterKeyField = () =>
   z.string().min(1, 'must not be empty').describe('As it was e-mailed; case and dashes do not matter.');
 
@@ -48,7 +48,7 @@ export const checkElectionBody = z.strictObject(electionIdentity);
 export const checkPollBody = z.strictObject(pollIdentity);
 
 /**
- * The identity that a voter of an election sent: the voter ID if the event requires voter IDs; otherwise the e-mail address with
+ * The identity that a voter of an election sent. It is the voter ID if the event requires voter IDs; otherwise the e-mail address with
  * which the key was requested, or the voter ID if no address was sent. Undefined if the needed field is missing.
  */
 export function identityOf(event: VotingEvent, sent: SentIdentity): Identity | undefined {
@@ -58,7 +58,7 @@ export function identityOf(event: VotingEvent, sent: SentIdentity): Identity | u
 
 type SentIdentity = Pick<z.output<typeof checkPollBody>, 'voterId' | 'email'>;
 
-/** Reports a missing identity in an election. @param isFaulty whether a field was sent with a wrong shape, and so is not missing */
+/** Reports a missing identity in an election. @param isFaulty whether a field has a wrong shape, and so is not missing */
 export function identityIssues(event: VotingEvent, sent: SentIdentity, isFaulty: IsFaulty): Issue[] {
   if (identityOf(event, sent) !== undefined || isFaulty('voterId')) return [];
   if (event.requireVoterId) return [{ field: 'voterId', message: 'is required: this event requires voter IDs' }];
@@ -76,12 +76,12 @@ export function participantIssues(event: VotingEvent, sent: SentIdentity): Issue
   ];
 }
 
-/** Keyed hash of an identity, to count its requests without revealing it, whether or not such a voter exists. */
+/** Keyed hash of an identity, whether or not it is a voter's. Counts its requests without revealing it. */
 export function identityHash(secrets: Secrets, eventId: string, identity: Identity): Buffer {
   return secrets.mac('identity', `${eventId}\n${identity.kind}\n${identity.key}`).subarray(0, 16);
 }
 
-/** All identities of a participant of a poll; none may vote twice. Undefined if an identity that the poll requires is missing. */
+/** All identities of a participant of a poll, of which none may vote twice. Undefined if a required identity is missing. */
 export function participantsOf(event: VotingEvent, sent: z.output<typeof checkPollBody>): string[] | undefined {
   const participants = [`v:${visitorKey(sent.visitorId)}`];
   if (event.saveVoterInfo) {
@@ -95,15 +95,15 @@ export function participantsOf(event: VotingEvent, sent: z.output<typeof checkPo
   return participants;
 }
 
-/** Normalised form for comparing visitor IDs. Answers show a visitor ID as it was sent. */
+/** The normalised form in which visitor IDs are compared. Answers show a visitor ID as it was sent. */
 export function visitorKey(visitorId: string): string {
   return visitorId.toLowerCase();
 }
 
 /**
- * Counts a wrong key for the identity that was sent and for the API key (completions 4.5). Only wrong keys are ever delayed: 80
+ * Counts a wrong key for the identity and for the API key that sent it (completions 4.5). Only wrong keys are ever delayed: 80
  * bits cannot be guessed, and a lock-out would let attackers block voters by sending wrong keys.
- * @returns wrong keys for the identity within 15 minutes, this one included, and how long casts with a wrong key are refused
+ * @returns the identity's wrong keys within 15 minutes, with this one, and how long further wrong keys are refused
  */
 export async function countWrongKey(
   pool: Pool,

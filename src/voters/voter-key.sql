@@ -1,5 +1,5 @@
--- Counts a wrong key for the voter that it was sent for and for the API key that sent it. Returns the voter's wrong keys within the
--- window, and for how long further wrong keys are refused; a right key is never delayed.
+-- Counts a wrong key for the voter to whom it was attributed, and for the API key that sent it. Returns the voter's wrong keys within the
+-- window, and how long further wrong keys are refused. A right key is never delayed.
 CREATE OR REPLACE FUNCTION count_wrong_key(p_event text, p_voter bytea, p_caller bytea, OUT wrong integer, OUT retry_after_ms bigint)
 RETURNS record LANGUAGE plpgsql AS $$
 DECLARE
@@ -26,13 +26,13 @@ BEGIN
     CASE WHEN by_caller.failures > greatest(100, roll / 50) THEN by_caller.window_started_at + window_ms - at ELSE 0 END);
 END $$;
 
--- Deletes voter keys, which are valid until the close, and the times of key requests, which would show when somebody voted.
+-- Deletes voter keys, which are valid until the close, and the times of key requests, which would show when a voter voted.
 CREATE OR REPLACE FUNCTION forget_voter_keys(p_event text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM voter_keys WHERE voting_event_id = p_event;
   DELETE FROM voter_key_requests WHERE voting_event_id = p_event;
   DELETE FROM voter_key_failures WHERE voting_event_id = p_event;
-  -- No mail is sent after the close: the remaining mails count as skipped.
+  -- No mail is sent after the close, so the remaining mails count as skipped.
   DELETE FROM notified_voters WHERE voting_event_id = p_event;
   DELETE FROM notification_mails WHERE voting_event_id = p_event;
   UPDATE notifications SET finished_at = now_ms(), listed_at = coalesce(listed_at, now_ms()), 

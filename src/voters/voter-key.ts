@@ -21,7 +21,7 @@ import { isApprovedInRehearsal, isGenuine, type TaggedVoter, tagOfVoter } from '
 
 const KEY_CHARACTERS = 16;
 
-/** A random seed from which a voter key is derived, chosen when the mail is requested. */
+/** A random seed from which a voter key is derived. It is made when the mail is requested. */
 export function generateKeySeed(): string {
   return randomBytes(16).toString('base64url');
 }
@@ -30,7 +30,7 @@ type KeyHolder = Pick<Voter, 'votingEventId' | 'id' | 'keyGeneration'>;
 
 /**
  * Derives a voter key: 80 bits in Crockford's base32, in four groups that people can type: `7H2K-…`. Each attempt at a mail derives the
- * same key. The derivation needs the secret key, so that the database alone reveals no key, and depends on the voter, so that a job
+ * same key. The derivation needs the secret key, so that the database alone reveals no key. It depends on the voter, so that a job
  * copied by other SQL cannot mail one voter the key of another.
  */
 export function makeVoterKey(secrets: Secrets, { votingEventId, id, keyGeneration }: KeyHolder, seed: string): string {
@@ -41,11 +41,11 @@ export function makeVoterKey(secrets: Secrets, { votingEventId, id, keyGeneratio
 
 type KeyWorld = Pick<VotingEvent, 'id' | 'rehearsalSince'>;
 
-/** The hash input of a key that was printed in a rehearsal: the key is valid in that rehearsal only. */
+/** The hash input of a key that was printed in a rehearsal. The key is valid only in that rehearsal. */
 const rehearsed = ({ id, rehearsalSince }: KeyWorld, key: string): string =>
   `${id}\nrehearsal ${rehearsalSince}\n${readTyped(key)}`;
 
-/** Hashes event and key under each listed secret key, 32 bytes each; the database adds the voter it finds (`voter_key_hashes`). */
+/** Hashes event and key under each listed secret key, 32 bytes each. The database adds the voter whom it finds (`voter_key_hashes`). */
 export function hashSentKey(secrets: Secrets, event: KeyWorld, key: string): Buffer {
   return Buffer.concat([
     ...secrets.macs('voter-key', `${event.id}\n${readTyped(key)}`),
@@ -53,15 +53,15 @@ export function hashSentKey(secrets: Secrets, event: KeyWorld, key: string): Buf
   ]);
 }
 
-/** The hash of a mailed key. It covers voter and generation: a copied row is invalid, and so is one restored after the voter's keys ended. */
+/** The hash of a mailed key. It covers voter and generation, so that a copied row, or one restored after the keys ended, is invalid. */
 export function hashStoredKey(secrets: Secrets, { votingEventId, id, keyGeneration }: KeyHolder, key: string): Buffer {
   const mac = secrets.mac('voter-key', `${votingEventId}\n${readTyped(key)}`);
   return sha256(Buffer.concat([mac, Buffer.from(`${id}\n${keyGeneration}`)]));
 }
 
 /**
- * The stored hash of a printed key, over event, voter, generation, key and printing run. The voter's tag covers the last run, so that a
- * row restored after the voter's next letter is invalid. In a rehearsal the hash covers the rehearsal instead of the run.
+ * The hash of a printed key, over event, voter, generation, key and printing run. The voter's tag covers the last run, so that a
+ * row that is restored after the voter's next letter is invalid. In a rehearsal, the hash covers the rehearsal instead of the run.
  */
 export function hashPrintedKey(
   secrets: Secrets,
@@ -76,10 +76,10 @@ export function hashPrintedKey(
 }
 
 /**
- * Stores a key's hash unless an earlier attempt at the mail has stored it. The voter's earlier keys stay valid.
- * @param read the event when the mail was written
+ * Stores a key's hash, unless an earlier attempt at the mail has stored it. The voter's earlier keys stay valid.
+ * @param read the event as it was when the mail was written
  * @param voter with the key generation for which the key was made
- * @returns false if the voter's address or key generation has changed @throws ApiError 500 if a rehearsal began or ended since
+ * @returns false if the voter's address or key generation has changed @throws ApiError 500 if a rehearsal has begun or ended since
  */
 export async function insertVoterKey(
   tx: Transaction,
@@ -89,7 +89,7 @@ export async function insertVoterKey(
   keyHash: Buffer,
 ): Promise<boolean> {
   const { id: eventId } = read;
-  // Waits for transactions that lock the event: a job that mixes the roll rewrites keys, and a change of address deletes them.
+  // Wait for transactions that lock the event: a job that mixes the roll rewrites keys, and a change of address deletes them.
   const event = await holdEvent(tx, eventId);
   if (event === undefined) return false;
   requireSameWorld(read, event);
@@ -102,18 +102,18 @@ export async function insertVoterKey(
       AND v.status <> 'rejected' AND v.deleted_at IS NULL
     ON CONFLICT (voting_event_id, voter_id, key_hash) DO UPDATE SET number = voter_keys.number`);
   if (rowCount !== 1) return false;
-  // A mailed key is valid until the close (completions 4.3), so that its registration must not expire. A rehearsal's keys are wiped.
+  // A mailed key is valid until the close (completions 4.3), so its registration must not expire. A rehearsal's keys are wiped.
   if (event.rehearsalSince === null) await clearDeadline(tx, eventId, voterId);
   return true;
 }
 
-/** Saves a voter's state before a mail or a link changes it in a rehearsal. Call with the event locked (`holdEvent`). */
+/** Stores a voter's state before a mail or a link changes it in a rehearsal. Call with the event locked (`holdEvent`). */
 export async function noteBeforeRehearsal(tx: Transaction, eventId: string, voterId: string): Promise<void> {
   await tx.execute(sql`SELECT note_before_rehearsal(${eventId}, ${voterId})`);
 }
 
 /**
- * Approves a voter by a first key, unless a rehearsal began or ended since. Not done by a database function, because the row needs a tag.
+ * Approves a voter by a first key, unless a rehearsal has begun or ended since. Not a database function, because the row needs a tag.
  * @param read the event when the key was checked @param judged the voter when the key was checked
  */
 export async function approveByKey(
@@ -124,9 +124,9 @@ export async function approveByKey(
   await inTransaction(db, async (tx) => {
     const event = await holdEvent(tx, read.id);
     if (event === undefined || event.rehearsalSince !== read.rehearsalSince) return;
-    // The statement that checked the key read the event without checking its tag: other SQL could have changed the event for a moment.
+    // The statement that checked the key did not check the event's tag, so other SQL could have changed the event for a moment.
     if (!isGenuineEvent(secrets, event) || event.voterApproval !== 'automatic') return;
-    // Again: an organizer may have changed the name since. A change that ends the keys has raised their generation.
+    // Read the voter again: an organizer may have changed the name since. A change that ends the keys has raised their generation.
     const [before] = await listTagged(tx, event.id, sql`v.id = ${judged.id}`, 1);
     if (before === undefined || !isGenuine(secrets, before) || before.keyGeneration !== judged.keyGeneration) return;
     const after = { ...before, status: 'approved' } as const;
@@ -140,7 +140,7 @@ export async function approveByKey(
   });
 }
 
-/** Sets voters whom a key approved in the rehearsal back to `pending` at its end. Call with the event locked, before the wipe. */
+/** Sets voters whom a key approved in the rehearsal back to `pending` when it ends. Call with the event locked, before the wipe. */
 export async function takeApprovalsBack(tx: Transaction, secrets: Secrets, event: LockedEvent): Promise<void> {
   await changeInPages(
     tx,
@@ -157,7 +157,7 @@ export async function dropUnconfirmed(tx: Transaction, eventId: string, voterIds
     WHERE b.voting_event_id = ${eventId} AND b.participant = ANY (${sql.param([...voterIds])}::text[])`);
 }
 
-/** Deletes every key of these voters. The caller must raise their key generation. */
+/** Deletes all keys of these voters. The caller must raise their key generation. */
 export async function endKeys(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
   await tx
     .delete(voterKeys)
@@ -175,7 +175,7 @@ export async function deleteVoterKey(
     .where(and(eq(voterKeys.votingEventId, eventId), eq(voterKeys.voterId, voterId), eq(voterKeys.keyHash, keyHash)));
 }
 
-/** Counts one request of an identity within the hour; returns how many there were, this one included. */
+/** Counts one request of an identity; returns its requests within the hour, with this one. */
 export async function countKeyRequest(tx: Transaction, eventId: string, identity: Buffer): Promise<number> {
   const [requests = 1] = await valuesOf<number>(
     tx,

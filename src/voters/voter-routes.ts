@@ -43,7 +43,7 @@ const COLUMNS = [
   ...(['id', 'name', 'email', 'voterId', 'groupId', 'weight', 'status', 'hasVoted'] as const),
   ...(['source', 'keyStatus', 'createdAt', 'updatedAt'] as const),
 ] satisfies readonly (keyof VoterView)[];
-/** How the last key reached the voter, whether or not it was used. */
+/** How the last key reached the voter, whether or not the voter has used it. */
 const REACHED_BY: Readonly<Record<Voter['keyStatus'], string>> = {
   none: '',
   failed: '',
@@ -51,7 +51,7 @@ const REACHED_BY: Readonly<Record<Voter['keyStatus'], string>> = {
   printed: 'letter',
 };
 
-/** The roll of an event as CSV, with the content of the list of voters: participation only as far as it is disclosed. */
+/** The roll of an event as CSV, with the content of the list of voters. It shows participation only as far as that is disclosed. */
 const writeVotersCsv = (db: Database, eventId: string): AsyncGenerator<string> =>
   csvById(
     [...COLUMNS, 'reachedBy'],
@@ -238,11 +238,11 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
 
 interface Asked {
   readonly voterIds: readonly string[];
-  /** What the request would have changed: `weight`, `status`, `delete` and so on, without values. */
+  /** The changes that the request wanted: `weight`, `status`, `delete` and so on, without values. */
   readonly what: readonly string[];
 }
 
-/** Runs a change, and records a refusal because of a ballot, which reveals before the disclosure that a voter voted (completions 5.6). */
+/** Runs a change. Records a refusal because of a ballot, which reveals before the disclosure that a voter has voted (completions 5.6). */
 async function tracingRefusals<T>(
   deps: VoterDeps & Pick<Deps, 'db'>,
   organizer: Organizer,
@@ -258,7 +258,7 @@ async function tracingRefusals<T>(
       const action = one === undefined ? 'voters.change_refused' : 'voter.change_refused';
       const after = { asked: what, reason: 'event_has_ballots', ...(one === undefined ? { voterIds } : {}) };
       const refused = changeBy(organizer, action, one ?? organizer.event.id, { after });
-      // A new transaction, because the transaction of the change was rolled back.
+      // Use a new transaction, because that of the change was rolled back.
       await inTransaction(deps.db, (tx) => recordChange(tx, deps, refused));
     }
     throw fault;

@@ -9,7 +9,7 @@ import type { Identity } from './voter-identity.ts';
 
 const MAC_BYTES = 16;
 
-/** The columns that a voter's tag (a MAC) covers: who votes, on which positions, with what weight, and how the row came about. */
+/** The columns that a voter's tag (a MAC) covers: who votes, on which positions, with which weight, and where the row came from. */
 const DECIDING = [
   ...(['votingEventId', 'id', 'name', 'email', 'emailKey', 'voterId', 'voterIdKey'] as const),
   ...(['groupId', 'weightMicro', 'status', 'source', 'keyGeneration', 'letters'] as const),
@@ -35,8 +35,8 @@ export type TaggedArray = readonly [
 ];
 
 /**
- * Joins the voter `v` of each row `p` of `participation`. Each is looked up by the primary key: with statistics of a time when another event
- * had all voters, a plain join reads the whole roll for each participant.
+ * Joins each row `p` of `participation` to its voter `v`. LATERAL with LIMIT 1 makes the planner find each voter by the primary key. With
+ * statistics older than the event's voters, a plain join would read the whole roll for each participant.
  */
 export const joinVoters = (eventId: string): SQL => sql`LEFT JOIN LATERAL (
   SELECT * FROM voters w WHERE w.voting_event_id = ${eventId} AND w.id >= p.participant ORDER BY w.id LIMIT 1
@@ -59,25 +59,25 @@ export const rowOfVoter = (row: DecidingColumns): DecidingRow => [
   ...DECIDING.map((name) => (name === 'weightMicro' ? row[name].toString() : row[name])),
 ];
 
-/** Tag input for a voter whom a key approved in a rehearsal. Its end finds such voters by tag: other SQL could forge a column. */
+/** Tag input for a voter whom a key approved in a rehearsal. Its end finds these voters by tag, because SQL could forge a column. */
 const rowInRehearsal = (row: DecidingColumns): DecidingRow => [...rowOfVoter(row), 'approved in a rehearsal'];
 
-/** @param inRehearsal whether a key approved the voter in the rehearsal that is under way */
+/** @param inRehearsal whether a key approved the voter in the current rehearsal */
 export const tagOfVoter = (secrets: Secrets, row: DecidingColumns, inRehearsal = false): Buffer =>
   tagOfRow(secrets, inRehearsal ? rowInRehearsal(row) : rowOfVoter(row));
 
 export const isApprovedInRehearsal = (secrets: Secrets, row: TaggedVoter): boolean =>
   isTagged(secrets, row.tag, rowInRehearsal(row));
 
-/** Whether the service wrote the row. Ignores the event's type, which other SQL can change; participants of polls have no tag. */
+/** Whether the service wrote the row. Ignores the event's type, which other SQL can change. Participants of polls have no tag. */
 export const isGenuine = (secrets: Secrets, row: TaggedVoter): boolean =>
   isTagged(secrets, row.tag, rowOfVoter(row)) || isApprovedInRehearsal(secrets, row);
 
-/** Whether a key may be mailed to a voter: the tags of the voter and of the event, with its voting page and rules, must be valid. */
+/** Whether a key may be mailed to a voter. Both tags must be valid: the voter's, and the event's, which covers voting page and rules. */
 export const mayBeMailed = (secrets: Secrets, event: VotingEvent, row: TaggedVoter): boolean =>
   isGenuineEvent(secrets, event) && isGenuine(secrets, row);
 
-/** Checks the tag of the voter that a statement found, if any. If `lacksApproval`, the caller must store it with `approveByKey`. */
+/** Checks the tag of a voter whom a statement found, if any. If `lacksApproval`, the caller must store the approval with `approveByKey`. */
 export function judgeTagged(
   secrets: Secrets,
   eventId: string,
@@ -90,8 +90,8 @@ export function judgeTagged(
 }
 
 /**
- * Whether an organizer may change the row, which gives it a new tag: its tag is valid, or it lists a participant of this poll. Such a
- * row follows from a ballot, and has no tag.
+ * Whether an organizer may change the row, which gives it a new tag. The row's tag must be valid, or the row must list a participant of
+ * this poll: such a row follows from a ballot, and has no tag.
  */
 export const isChangeable = (secrets: Secrets, event: Pick<VotingEvent, 'type'>, row: TaggedVoter): boolean =>
   (event.type === 'poll' && row.source === 'poll' && row.tag === null) || isGenuine(secrets, row);
@@ -107,20 +107,20 @@ export const renewedTag = (
 
 /**
  * A change of address or voter ID raises the key generation to the next multiple of this, and drops the pending ballot. A rejection raises
- * it by 1, and the ballot is valid again after a later approval. `cast.sql` repeats the figure.
+ * it by 1, so that a later approval makes the ballot valid again. `cast.sql` repeats the figure.
  */
 const IDENTITY_STEP = 65_536;
 
 /** How often the address or voter ID was changed. */
 export const identityGeneration = (keyGeneration: number): number => Math.floor(keyGeneration / IDENTITY_STEP);
 
-/** The generation of keys after a change that drops them. */
+/** The key generation after a change that ends the keys. */
 export const nextGeneration = (keyGeneration: number, isRejection: boolean): number =>
   isRejection ? keyGeneration + 1 : (identityGeneration(keyGeneration) + 1) * IDENTITY_STEP;
 
 /**
- * Sealed with a ballot to bind it to a voter: the identity, how often it was changed, and the voter's group if the ballot asks for
- * one. If other SQL restores a ballot that an organizer's change dropped, it matches no voter. @param secrets the election's own
+ * Binds a ballot to a voter, and is encrypted with it: the identity, how often it was changed, and the voter's group if the ballot
+ * depends on one. If other SQL restores a ballot that an organizer's change dropped, it matches no voter. @param secrets the election's own
  */
 export const tagOfIdentity = (
   secrets: Secrets,
@@ -155,7 +155,7 @@ export const isCastFor = (
       ),
   );
 
-/** The MAC of a participation, with the voter's weight and status at the confirm. @param secrets the election's own */
+/** The MAC of a participation. It covers the voter's weight and status at the confirm. @param secrets the election's own */
 export const tagOfParticipation = (
   secrets: Secrets,
   { votingEventId, id, weightMicro, status }: Pick<DecidingColumns, 'votingEventId' | 'id' | 'weightMicro' | 'status'>,

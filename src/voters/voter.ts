@@ -28,16 +28,16 @@ export type KeyOutcome = (typeof KEY_OUTCOMES)[number];
 /** The outcome of the last mail or letter with a key, or `used`. */
 const KEY_STATUSES = [...KEY_OUTCOMES, 'used'] as const;
 
-/** A voter without the columns that only clean-up uses. */
+/** A voter without the columns that only cleaning up uses. */
 export type Voter = Readonly<
   Omit<typeof voters.$inferSelect, 'confirmBy' | 'beforeRehearsal' | 'deletedAt' | 'erasedAt'> & {
     hasVoted: boolean;
-    /** Whether status, vote and key may be shown as they are (completions 5.6). */
+    /** Whether status, vote and key may be shown as they really are (completions 5.6). */
     disclosed: boolean;
   }
 >;
 
-/** State before a rehearsal. The end of the rehearsal removes a `new` voter, and resets these columns of any other voter. */
+/** A voter's state before a rehearsal. The end of the rehearsal removes a `new` voter, and resets these columns of any other voter. */
 export type BeforeRehearsal =
   | { readonly new: true }
   | {
@@ -69,7 +69,7 @@ const voterFields = z.object({
   voterId: voterIdField().nullable(),
   groupId: idField().nullable(),
   weight,
-  /** A client may send back a voter's `pending`, but cannot set a voter to it. */
+  /** A client may send back the `pending` of a voter, but cannot change a voter to it. */
   status,
 });
 
@@ -81,7 +81,7 @@ export const createVoterBody = z.strictObject({
 export const createVotersBody = z.strictObject({
   voters: z.array(createVoterBody).min(1, 'must hold at least one voter').max(100, 'must hold at most 100 voters'),
 });
-/** `voters` has no row shape here: each row is validated by itself, and the answer reports its issue. */
+/** Defines no row shape: each row is validated separately, and the answer reports its issue. */
 export const importRollBody = z.strictObject({
   mode: z.enum(['all', 'partial']).describe('`all`: every row or none. `partial`: every row that can be taken.'),
   dryRun: z.boolean().optional().describe('Only says what would become of the rows.'),
@@ -212,13 +212,13 @@ export const importedRollView = z
 /** A rejected row of an import, with its first issue. `field` is empty if the issue concerns the whole row. */
 export type RejectedRow = z.output<typeof importedRollView>['rejected'][number];
 
-/** Views a voter read from the database: `disputed` marks an invalid tag until the result is final, when the row no longer matters. */
+/** Views a stored voter. `disputed` marks an invalid tag until the result is final; after that the row no longer matters. */
 export function viewStoredVoter(deps: Pick<Deps, 'secrets' | 'clock'>, event: VotingEvent, voter: Voter): VoterView {
   const trusted = isFinalAt(event, deps.clock.now()) || isChangeable(deps.secrets, event, voter);
   return { ...viewVoter(voter), disputed: !trusted };
 }
 
-/** What a voter's own server gets back after registering (contract, "Registered voter"). */
+/** The answer that the voter's own server gets after registering (contract, "Registered voter"). */
 export const registeredVoterView = z
   .object({
     ...voterView.pick({ id: true, name: true, email: true, voterId: true, status: true }).shape,
@@ -263,11 +263,11 @@ export const eligibilityView = z
   })
   .meta({ id: 'Eligibility', examples: [{ eligible: true }] });
 
-/** The status that organizers see: an approval by a first key is shown once the vote is disclosed (completions 5.6). */
+/** The status that organizers see. An approval by a first key is shown once the vote is disclosed (completions 5.6). */
 export const shownStatusOf = ({ approvedByKey, disclosed, status }: Voter): Voter['status'] =>
   approvedByKey && !disclosed ? 'pending' : status;
 
-/** The organizer's view of a voter whose tag needs no check (completions 3); see `viewStoredVoter`. */
+/** The organizer's view of a voter whose tag needs no check (completions 3); see `viewStoredVoter` for others. */
 export function viewVoter(voter: Voter): VoterView {
   const shown = {
     ...voter,
@@ -281,6 +281,5 @@ export function viewVoter(voter: Voter): VoterView {
   return pick(shown, namesOf(voterView.shape));
 }
 
-/** What a voter's own server gets back after registering (contract, "Registered voter"). */
 export const viewRegisteredVoter = (voter: Voter): z.output<typeof registeredVoterView> =>
   pick({ ...voter, weight: microToNumber(voter.weightMicro) }, namesOf(registeredVoterView.shape));

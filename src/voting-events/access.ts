@@ -19,14 +19,14 @@ import { findEvent, isCode } from './repository.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-/** A caller whose key may read or change an event. `requireOrganizer` makes it from a request, `ownerOf` for the service itself. */
+/** A caller whose key may read or change an event. Made by `requireOrganizer` from a request, by `ownerOf` for the service itself. */
 export interface Organizer extends EventAccess {
   readonly caller: Caller;
-  /** Keeps the types apart: the compiler rejects a vote caller in place of an organizer, and the reverse. */
+  /** Separates the types: the compiler accepts no vote caller in place of an organizer, and no organizer in place of a vote caller. */
   readonly isOrganizer: true;
 }
 
-/** A server that acts for voters of an event. `requireVoteCaller` makes it from a request, `voteCallerOf` for the service itself. */
+/** A server that acts for voters of an event. Made by `requireVoteCaller` from a request, by `voteCallerOf` for the service itself. */
 export interface VoteCaller extends EventAccess {
   readonly caller: Caller;
   readonly isOrganizer?: never;
@@ -48,8 +48,8 @@ type GuardDeps = Pick<Deps, 'db' | 'log'>;
 type AccessDeps = Pick<Deps, 'db' | 'log' | 'secrets' | 'clock'>;
 
 /**
- * Raises the alarm for an event whose row the service did not write. The owner's reads continue and show the event as disputed; writes
- * are refused, and so are reads that a forged column could permit, such as the generation of invites or `logOpen`.
+ * Raises the alarm for a forged event, that is, one whose row the service did not write. The owner's reads continue, and show the event as
+ * disputed. Writes are refused, and also reads that a forged column could permit, for example the generation of invites or `logOpen`.
  * @param admits whether columns of the event decide who may read this @throws ApiError 500 `rows_disagree`
  */
 async function requireGenuine(
@@ -63,7 +63,7 @@ async function requireGenuine(
   await reportForged(deps, event.id);
 }
 
-/** The event in the path, for its owner or an account it is shared with. @throws ApiError `not_found` for any other event */
+/** The event in the path, for its owner or an account with which it is shared. @throws ApiError `not_found` for any other event */
 async function requireOrganizer(deps: AccessDeps, c: RequestContext): Promise<Organizer> {
   const caller = c.get('caller');
   const found = orNotFound(await findAccess(deps, caller.accountId, c.req.param('idOrCode') ?? ''));
@@ -75,7 +75,7 @@ type VoteAccessDeps = Pick<Deps, 'events' | 'clock'>;
 
 /**
  * The event in the path, up to a second old (`EventCache`), for a vote, observe or log key. A draft counts as not found. An
- * observe or log key may read its own event only; a request without a key, only events with an open log.
+ * observe or log key may read only its own event; a request without a key, only events with an open log.
  */
 export async function requireVoteCaller(deps: VoteAccessDeps, c: RequestContext): Promise<VoteCaller> {
   const caller = c.get('caller');
@@ -87,7 +87,7 @@ export async function requireVoteCaller(deps: VoteAccessDeps, c: RequestContext)
   return { caller, ...found };
 }
 
-/** An event with an open log (completions 6.4). @throws ApiError 401 for a draft and for any other event, which may exist or not */
+/** An event with an open log (completions 6.4). @throws ApiError 401 for a draft and for any other event, whether or not it exists */
 export async function requireOpenLog(deps: VoteAccessDeps, idOrCode: string): Promise<EventAccess> {
   const nowMs = deps.clock.now();
   const found = await deps.events.findOpen(idOrCode, nowMs);
@@ -106,7 +106,7 @@ export async function requireObserver(deps: AccessDeps, c: RequestContext): Prom
 /** Middleware of an operation for organizers: loads the event in the path, or answers 404 or 403. */
 export const loadEvent = (deps: AccessDeps) => findTarget((c) => requireOrganizer(deps, c));
 
-/** As `loadEvent`; also requires a feature in the plan of the event's account. */
+/** As `loadEvent`. Also requires a feature in the plan of the event's account. */
 export const loadEventWith = (feature: PlanFeature, deps: AccessDeps & Pick<Deps, 'plans'>) =>
   findTarget(async (c) => {
     const organizer = await requireOrganizer(deps, c);
@@ -122,7 +122,7 @@ export const loadPublicEvent = (deps: VoteAccessDeps & GuardDeps) =>
     return found;
   });
 
-/** As `loadPublicEvent`, for reads that a setting of the event permits: refused for every forged event. */
+/** As `loadPublicEvent`, for reads that a setting of the event permits. They are refused for a forged event. */
 export const loadShownEvent = (deps: VoteAccessDeps & GuardDeps) => findTarget((c) => requireShown(deps, c));
 
 export async function requireShown(deps: VoteAccessDeps & GuardDeps, c: RequestContext): Promise<VoteCaller> {
@@ -131,10 +131,10 @@ export async function requireShown(deps: VoteAccessDeps & GuardDeps, c: RequestC
   return found;
 }
 
-/** As `loadPublicEvent`, for operations that handle a forged event themselves (completions 1.6). */
+/** As `loadPublicEvent`, for operations that handle forged events themselves (completions 1.6). */
 export const loadAnyPublicEvent = (deps: VoteAccessDeps) => findTarget((c) => requireVoteCaller(deps, c));
 
-/** As `loadEvent`; also loads the row of the event with the `:id` in the path. */
+/** As `loadEvent`. Also loads a row of the event, by the `:id` in the path. */
 export const loadRow = <Row>(
   deps: AccessDeps,
   find: (db: Database, eventId: string, id: string) => Promise<Row | undefined>,
@@ -147,11 +147,11 @@ export const loadRow = <Row>(
 
 export interface EventAccess {
   readonly event: VotingEvent;
-  /** `owner` for keys of the event's account, otherwise the role of the accepted invite. */
+  /** `owner` for keys of the event's account; otherwise the role of the accepted invite. */
   readonly role: Role;
   /** The plan of the event's account, which decides the event's features for every caller. */
   readonly ownerPlan: PlanName;
-  /** Whether SQL from outside changed a column that the event's tag covers (`event-tag.ts`). */
+  /** Whether other SQL has changed a column that the event's tag (a MAC) covers (`event-tag.ts`). */
   readonly isForged: boolean;
 }
 
@@ -161,13 +161,13 @@ const reference = sql.placeholder('reference');
 /** Reads a table of another folder: one row by its primary key. */
 const ownerPlan = sql<PlanName>`(SELECT a.plan FROM accounts a WHERE a.id = ${votingEvents.accountId})`;
 
-/** Rows as JSON: Drizzle takes as long to map the columns of an event as the database to find it. */
+/** Rows as JSON, because Drizzle takes as long to map an event's columns as the database takes to find the event. */
 const eventRow = sql<Record<string, unknown>>`to_json(${votingEvents})`;
 const inviteRow = sql<Record<string, unknown> | null>`to_json(${eventInvites})`;
 
-/** Every request about an event begins here: one round trip, unique indexes only, and named statements that keep their plans. */
+/** Every request about an event begins here: it takes one round trip, unique indexes only, and named statements, which keep their plans. */
 function prepareStatements(db: Database) {
-  // The event's tag covers `code` but not `code_key`, so other SQL could give a code to another event: compare both columns.
+  // Compare both columns of the code: the event's tag covers `code` but not `code_key`, so other SQL could give a code to another event.
   const byCode = and(eq(votingEvents.codeKey, reference), sql`lower(${votingEvents.code}) = ${reference}`);
   const byId = eq(votingEvents.id, reference);
   const prepare = (isNamed: SQL | undefined, name: string) =>
@@ -201,7 +201,7 @@ const prepared = new WeakMap<Database, ReturnType<typeof prepareStatements>>();
 
 const statementsOf = (db: Database) => prepared.getOrInsertComputed(db, prepareStatements);
 
-/** The event with an ID or code, if the account owns it or accepted an invite to it (completions 2.2). */
+/** The event with an ID or code, if the account owns it or has accepted an invite to it (completions 2.2). */
 export async function findAccess(
   { db, secrets }: ReadDeps,
   accountId: string,
@@ -235,13 +235,13 @@ async function findOpenAccess({ db, secrets }: ReadDeps, named: string): Promise
   return { event, ownerPlan: row.ownerPlan, isForged: !isGenuineEvent(secrets, event), role: 'viewer' };
 }
 
-/** As `findAccess`; undefined for a forged event too, because SQL may have given the account an event of another account. */
+/** As `findAccess`, but undefined for a forged event: SQL may have given the account an event of another account. */
 export async function findGenuineAccess(...of: Parameters<typeof findAccess>): Promise<EventAccess | undefined> {
   const found = await findAccess(...of);
   return found?.isForged === true ? undefined : found;
 }
 
-/** As `findGenuineAccess`, also for an event of another cell that is shared with the account. */
+/** As `findGenuineAccess`. Also finds an event of another cell (another of the service's databases) that is shared with the account. */
 export async function findSeenAccess(deps: Deps, accountId: string, named: string): Promise<EventAccess | undefined> {
   const found = await findGenuineAccess(deps, accountId, named);
   if (found !== undefined || deps.cells.size === 1) return found;
@@ -276,15 +276,15 @@ export async function withoutForgedShares(
   );
 }
 
-/** The event of any account with an ID or code, for the operator. @throws ApiError `not_found` */
+/** For the operator: the event of any account with an ID or code. @throws ApiError `not_found` */
 export const findAnyEvent = async (executor: Executor, reference: string): Promise<VotingEvent> =>
   orNotFound(await findEvent(executor, reference));
 
-/** Lifetime of a cached event: bounds its age even if the notification of a change was lost. */
+/** How long an event is cached. It bounds the age even if the notification of a change is lost. */
 const KEPT_MS = SECOND_MS;
-/** Memory for cached events: 16,000 without long texts. */
+/** Memory for cached events. 16,000 events without long texts fit in. */
 const KEPT_BYTES = 64 * 2 ** 20;
-/** Changes that are remembered, for longer than an event is cached. */
+/** Number of changed events that are remembered: each for longer than an event is cached. */
 const MAX_CHANGES = 100_000;
 
 type Ask = () => Promise<EventAccess | undefined>;
@@ -295,20 +295,20 @@ interface Kept {
   readonly readAt: number;
 }
 
-/** About what a cached event takes in memory. */
+/** About how many bytes of memory a cached event takes. */
 const bytesOf = ({ access: { event } }: Kept): number =>
   4_000 + 4 * (event.description?.length ?? 0) + 1_000 * event.missing.length;
 
 /**
- * Caches the events that voters' servers name in every request. A cached event can be a second old, so no write relies on
- * it alone: each writing statement checks the stored state of the event and the version of its definition. Drafts and
- * unknown events are not cached, so that a published event is found at once.
+ * Caches the events that voters' servers name in every request. A cached event can be a second old, so no write relies only on it: each
+ * writing statement checks the stored state of the event and the version of its definition. Drafts and unknown events are not cached, so
+ * that a published event is found at once.
  */
 export class EventCache {
   readonly #deps: ReadDeps;
   readonly #kept = new RecentMap<Kept>(KEPT_BYTES, bytesOf);
   readonly #reading = new Map<string, Promise<EventAccess | undefined>>();
-  /** When an event changed last, by its ID, and when all may have: what was read before is not used. */
+  /** When an event changed last, by its ID; and when all events may have changed. An event that was read earlier is not used. */
   readonly #changedAt = new RecentMap<number>(MAX_CHANGES);
   #allChangedAt = 0;
 
@@ -327,7 +327,7 @@ export class EventCache {
   }
 
   async #find(accountId: string, named: string, nowMs: number, ask: Ask): Promise<EventAccess | undefined> {
-    // A code has up to 4,096 spellings in upper and lower case.
+    // A code has up to 4,096 spellings in upper and lower case, which share one entry.
     const name = `${accountId} ${isCode(named) ? named.toLowerCase() : named}`;
     const kept = this.#kept.get(name);
     if (kept !== undefined && this.#isFresh(kept)) return kept.access;

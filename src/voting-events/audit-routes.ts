@@ -82,7 +82,7 @@ const listChangesQuery = z.strictObject({
   resource: idField().optional(),
   keyId: idField().optional(),
   ...windowFields(),
-  // The former name of `from`, still accepted.
+  // The former name of `from`, which is still accepted.
   since: windowFields().from,
 });
 

@@ -19,7 +19,7 @@ export async function insertKeyRow(
     .values({ votingEventId: row.eventId, id: row.id, wrapped: row.wrapped, createdAt: row.nowMs });
 }
 
-/** The row of a key; undefined once it is destroyed. */
+/** The row of a key; undefined once the key is destroyed. */
 export function findKeyRow(executor: Executor, name: KeyName) {
   const columns = { wrapped: ballotKeys.wrapped, retiredAt: ballotKeys.retiredAt };
   return firstOf(executor.select(columns).from(ballotKeys).where(named(name)));
@@ -27,7 +27,7 @@ export function findKeyRow(executor: Executor, name: KeyName) {
 
 const retiredRow = ({ eventId, id }: KeyName): DecidingRow => ['ballot_keys', eventId, id];
 
-/** Marks keys in files for destruction; deletes keys in the database at once. @param inFiles whether keys may be in files @param only one of them */
+/** Marks keys for destruction; if none can be in files (`inFiles`), deletes keys in the database at once. @param only the ID of one key */
 export async function retireKeys(
   tx: Transaction,
   secrets: Secrets,
@@ -45,7 +45,7 @@ export async function retireKeys(
       .where(named({ eventId, id }));
 }
 
-/** Keys that the service retired. Leaves out keys that SQL from outside marked, because destruction is final. */
+/** Keys that the service retired. Leaves out keys that other SQL marked, because destruction is final. */
 export async function listRetiredKeys(executor: Executor, secrets: Secrets, eventId: string | undefined) {
   const { votingEventId, id, seenIn, retiredAt, retiredTag: tag, wrapped } = ballotKeys;
   const rows = await executor
@@ -56,7 +56,7 @@ export async function listRetiredKeys(executor: Executor, secrets: Secrets, even
   return rows.filter((row) => isTagged(secrets, row.tag, retiredRow(row)));
 }
 
-/** Marks of keys that are not destroyed in every folder yet: a folder may be away for longer than a secret key is listed. */
+/** Tags of retirements whose keys still exist in some folder. A folder may be unreachable for longer than a secret key stays listed. */
 export const taggedKeys: TaggedRows = {
   ...{ name: 'keys of elections to be destroyed', table: 'ballot_keys', column: 'retired_tag' },
   async read(db, after, limit) {
@@ -72,7 +72,7 @@ export const taggedKeys: TaggedRows = {
   },
 };
 
-/** Records that a missing file of a key in a folder is final from now on, and not due to an unmounted disk. */
+/** Records that, from now on, the absence of a key's file in a folder means destruction, and not an unmounted disk. */
 export async function noteSeen(
   client: Pick<pg.Client | pg.Pool, 'query'>,
   { eventId, id }: KeyName,
@@ -88,7 +88,7 @@ export async function deleteKeyRow(executor: Executor, name: KeyName): Promise<v
   await executor.delete(ballotKeys).where(named(name));
 }
 
-/** The IDs among `ids` that have a row: their keys are not destroyed. */
+/** Those of `ids` that have a row, which means that their keys are not destroyed. */
 export async function listKeyNames(executor: Executor, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await executor
     .select({ id: ballotKeys.id })

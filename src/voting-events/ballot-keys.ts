@@ -35,15 +35,15 @@ import { isFinalAt } from './lifecycle.ts';
 import { findEventById } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-// Each election has a random key, made before it opens. The key encrypts ballots until they are in the log, and everything else that
-// links voters to ballots. The key is destroyed once no ballot can follow. If it was kept outside of the database (`BALLOT_KEYS_DIR`),
-// then no copy, backup or write-ahead log of the database reveals a link, even with every other secret (docs/security.md).
+// Each election has a random key, made before it opens. The key encrypts ballots until they are in the log, and all other data that
+// link voters to ballots. The key is destroyed once no ballot can follow. If it was stored outside of the database (`BALLOT_KEYS_DIR`),
+// then no copy, backup or write-ahead log of the database reveals a link, even together with all other secrets (docs/security.md).
 
-/** Keys cached at once; older entries are evicted, and read again when needed. */
+/** Number of cached keys. Older entries are evicted, and read again when needed. */
 const MOST_CACHED = 1_000;
-/** After a key was not found, requests of its event are refused this long without another look-up. */
+/** After a key was not found, requests of its event are refused for this long without another look-up. */
 const LOOK_AGAIN_MS = 1_000;
-/** A dropped key is wiped from memory after this time, when requests that use it have ended. */
+/** How long after a key was dropped its memory is wiped: requests that use it have ended by then. */
 const CLEARED_AFTER_MS = 10_000;
 /** After this time, the transaction that made a key has committed or rolled back. */
 const IN_DOUBT_MS = 10 * MINUTE_MS;
@@ -58,14 +58,14 @@ type KeyedEvent = Pick<VotingEvent, 'id' | 'type' | 'ballotKey'>;
 
 interface KeyDeps {
   readonly db: Database;
-  /** The databases of the other cells, to which events move with their keys. */
+  /** The databases of the other cells, to which events move together with their keys. */
   readonly others?: () => readonly Database[];
   readonly log: Log;
   /** The service's secret key, which encrypts ballots of polls until they are in the log. */
   readonly secrets: Secrets;
   readonly settings: KeySettings;
   readonly onUnreadable?: (place: SealedPlace) => void;
-  /** Whether the signed log of an event is closed; `ballot-log` implements it. Left out by callers that destroy no keys. */
+  /** Whether the signed log of an event is closed. `ballot-log` implements it; callers that destroy no keys leave it out. */
   readonly isOver?: (eventId: string) => Promise<boolean>;
 }
 
@@ -73,11 +73,11 @@ export class BallotKeys {
   readonly #deps: KeyDeps;
   readonly #folders: KeyFolders | undefined;
   #clusterId: string | undefined;
-  /** Keys by ID. The ID is a hash of the key, so entries never go stale. `destroyed` is final. */
+  /** Keys by ID. The ID is a hash of the key, so entries never become stale. `destroyed` is final. */
   readonly #known = new RecentMap<Secrets | 'destroyed'>(MOST_CACHED);
   readonly #finding = new Map<string, Promise<Secrets | undefined>>();
   readonly #missing = new Map<string, number>();
-  /** Key files that this process wrote in a transaction that may have rolled back. */
+  /** Key files that this process wrote in a transaction that may have been rolled back. */
   readonly #inDoubt = new Map<string, KeyName & { readonly madeAt: number }>();
 
   constructor(deps: KeyDeps) {
@@ -86,9 +86,9 @@ export class BallotKeys {
   }
 
   /**
-   * The key that encrypts an event's ballots until they are in the log: an election's own, or the service's secret key for a poll.
+   * The key that encrypts an event's ballots until they are in the log: an election's own key, or the service's secret key for a poll.
    * Undefined for an election before its key is made and after it is destroyed.
-   * @throws ApiError 500 `ballot_key_unavailable` with `Retry-After` if the key exists and this process cannot read it
+   * @throws ApiError 500 `ballot_key_unavailable` with `Retry-After` if the key exists but this process cannot read it
    */
   async find({ id: eventId, type, ballotKey: id }: KeyedEvent): Promise<Secrets | undefined> {
     if (type === 'poll') return this.#deps.secrets;
@@ -102,7 +102,7 @@ export class BallotKeys {
     return this.#finding.getOrInsertComputed(id, look);
   }
 
-  /** Whether the key can be read now, bypassing the cache. True for a poll, and for an event that has no key yet. */
+  /** Whether the key can be read now; the cache is bypassed. True for a poll, and for an event that has no key yet. */
   async isReadable({ id: eventId, type, ballotKey: id }: KeyedEvent): Promise<boolean> {
     if (type === 'poll' || id === null) return true;
     const { key } = await this.#read({ eventId, id });
@@ -110,7 +110,7 @@ export class BallotKeys {
     return key !== undefined;
   }
 
-  /** The key from its folder or its row. Without a key file the row is read too: undefined once the key is destroyed. */
+  /** The key from its file or its row. Without a key file, also returns the row, which is undefined once the key is destroyed. */
   async #read(name: KeyName) {
     const content = await this.#folders?.read(keyFileOf(name), (read) => isKeyOf(name, read));
     if (content !== undefined) return { key: content };
@@ -131,7 +131,7 @@ export class BallotKeys {
     throw refuse('ballot_key_unavailable');
   }
 
-  /** Undefined if the secret key that encrypted the row is no longer listed; `open` raises an alarm for that. */
+  /** The key in a row. Undefined if the secret key that encrypted the row is no longer listed; then `open` raises an alarm. */
   #unwrap({ eventId, id }: KeyName, wrapped: string): Buffer | undefined {
     try {
       return this.#deps.secrets.open(wrapped, wrappedKeyPlace(eventId, id));
@@ -148,14 +148,14 @@ export class BallotKeys {
     return secrets;
   }
 
-  /** Drops a key from the cache, and wipes its memory later: requests that still use it end first, or fail. */
+  /** Drops a key from the cache, and wipes its memory later. Requests that still use the key end before that, or fail. */
   #letGo(id: string): void {
     const known = this.#known.get(id);
     if (known !== undefined && known !== 'destroyed') setTimeout(() => known.clear(), CLEARED_AFTER_MS).unref();
     this.#known.delete(id);
   }
 
-  /** Wipes every cached key from memory at once. Call only while nothing uses one. */
+  /** Wipes all cached keys from memory at once. Call only when nothing uses a key. */
   clear(): void {
     for (const [, known] of this.#known) if (known !== 'destroyed') known.clear();
     this.#known.clear();
@@ -166,7 +166,7 @@ export class BallotKeys {
     this.#known.set(id, 'destroyed');
   }
 
-  /** Remembers a missing key; raises one alarm for it, however many requests need it. */
+  /** Remembers a missing key. Raises one alarm for it, even if many requests need the key. */
   #miss({ eventId, id }: KeyName): void {
     const isNew = !this.#missing.has(id);
     if (this.#missing.size >= MOST_CACHED) this.#missing.clear();
@@ -179,11 +179,11 @@ export class BallotKeys {
   }
 
   /**
-   * Makes the key of an election that a change opens or gives a start, or of a rehearsal's round, which leaves the event's own key
-   * as it is (completions 10.5). The key is on the disk of every folder before this returns. Refuses such a change of any event while
+   * Makes the key of an election that a change opens or gives a start; or of a round of a rehearsal, which leaves the event's own key
+   * alone (completions 10.5). Before this returns, the key is on the disk of every folder. Refuses such a change of any event while
    * a folder lacks its marker.
    * @param before the event now; undefined for a new event @param after the event after the change
-   * @returns the columns to store with the change; nothing if no key was made
+   * @returns the columns to store with the change; none if no key was made
    * @throws ApiError 500 `ballot_key_unavailable`
    */
   async prepare(
@@ -205,12 +205,12 @@ export class BallotKeys {
     return isRound ? { ballotKey, realKey: own } : { ballotKey };
   }
 
-  /** The same keys for a change that is tried and rolled back. */
+  /** The same keys, for a change that is tried and rolled back. */
   onTrial(): BallotKeys {
     return new TrialKeys(this.#deps);
   }
 
-  /** Call before folders are used. @throws ApiError 500 `ballot_key_unavailable` while one lacks the cluster's marker (`key-places.ts`) */
+  /** Call before using the folders. @throws ApiError 500 `ballot_key_unavailable` while one lacks the cluster's marker (`key-places.ts`) */
   async requirePlaces(): Promise<void> {
     const unmarked = await this.#listUnmarked();
     if (unmarked.length === 0) return;
@@ -254,20 +254,20 @@ export class BallotKeys {
 
   /**
    * Marks the keys of an event for destruction, in the transaction that ends its ballots. Then call `destroyRetired`.
-   * @param only the key of a rehearsal's round; all keys of the event if left out
+   * @param only the key of a round of a rehearsal; by default all keys of the event
    */
   async retire(tx: Transaction, eventId: string, only?: string): Promise<void> {
     await retireKeys(tx, this.#deps.secrets, eventId, this.#folders !== undefined, only);
   }
 
-  /** Destroys the retired keys of an event, or of all. A failure raises an alarm, and the next call tries again. */
+  /** Destroys the retired keys of an event, or of all events. A failure raises an alarm, and the next call tries again. */
   async destroyRetired(eventId?: string): Promise<void> {
     const { db, log, secrets } = this.#deps;
     for (const { inFiles, seenIn, ...name } of await listRetiredKeys(db, secrets, eventId)) {
       this.#forget(name.id);
       try {
         if (inFiles) await this.#destroy(name, seenIn);
-        // The row contains the key: folders were not set then, or other SQL forged the row. A file may exist too: remove it.
+        // The key is in the row: no folders were set then, or other SQL forged the row. A file may also exist: remove it.
         else await this.#folders?.destroy(keyFileOf(name));
         await deleteKeyRow(db, name);
       } catch (fault) {
@@ -286,7 +286,7 @@ export class BallotKeys {
   }
 
   /**
-   * Destroys key files that `destroyRetired` misses because other SQL deleted their rows or marked them as needed. Destroys a key
+   * Destroys key files that `destroyRetired` misses, because other SQL deleted their rows or marked them as needed. Destroys a key
    * only if the signed log of its event is closed, whatever the database says.
    */
   async destroyLeft(): Promise<void> {
@@ -299,7 +299,7 @@ export class BallotKeys {
       for (const file of await folders.list(folder)) {
         const name = readKeyFileName(file);
         if (name === undefined || retired.has(file)) continue;
-        // A forged row of one event must not stop the destruction of other keys.
+        // A forged row of one event must not stop the destruction of other events' keys.
         await this.#destroyIfOver(name, folder).catch((fault: unknown) =>
           this.#deps.log.error(
             { event: name.eventId, folder, fault: summariseFault(fault) },
@@ -322,8 +322,8 @@ export class BallotKeys {
   }
 
   /**
-   * Destroys a key in each folder that has the marker. First stores in `seen_in` that the folder had the file: without this record,
-   * a missing file may be on a disk that is not mounted, and come back.
+   * Destroys a key in each folder that has the marker. Before that, stores in `seen_in` that the folder had the file: without this record,
+   * a missing file could be on an unmounted disk, and come back.
    * @throws FolderUnusable if a folder lacks the marker, or lacks the file without such a record
    */
   async #destroy(name: KeyName, seenIn: readonly string[]): Promise<void> {
@@ -345,7 +345,7 @@ export class BallotKeys {
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
-  /** Drops keys that another process destroyed, and removes files of keys whose transaction rolled back. Called every minute. */
+  /** Drops keys that another process destroyed, and removes the files of keys whose transaction was rolled back. Called every minute. */
   async tidy(): Promise<void> {
     const doubtful = [...this.#inDoubt.values()].filter(({ madeAt }) => monotonicMs() > madeAt + IN_DOUBT_MS);
     const cached = [...this.#known].flatMap(([id, known]) => (known === 'destroyed' ? [] : [id]));
@@ -354,7 +354,7 @@ export class BallotKeys {
     const databases = [this.#deps.db, ...(this.#deps.others?.() ?? [])];
     const named = await Promise.all(databases.map((db) => listKeyNames(db, ids)));
     const standing = named.reduce((one, other) => one.union(other));
-    // Only drops the key from the cache: if other SQL deleted the row, the next request must still find the key file.
+    // Only drop the key from the cache: if other SQL deleted the row, the next request must still find the key file.
     for (const id of cached) if (!standing.has(id)) this.#letGo(id);
     for (const name of doubtful) {
       const event = standing.has(name.id) ? undefined : await findEventById(this.#deps.db, name.eventId);
@@ -365,14 +365,14 @@ export class BallotKeys {
   }
 }
 
-/** Makes no key: its file would stay where the transaction is rolled back. */
+/** Makes no key, because its file would stay when the transaction is rolled back. */
 class TrialKeys extends BallotKeys {
   override async prepare() {
     return {};
   }
 }
 
-/** How claims of idempotent requests are stored: for an election under its key; `never` once it is final or has no key. */
+/** How claims of idempotent requests are stored. For an election, under its key; `never` if it is final or has no key. */
 export const keepingOf =
   ({ ballotKeys, clock }: Pick<Deps, 'ballotKeys' | 'clock'>) =>
   async ({ event }: { readonly event: VotingEvent }): Promise<SecretKeeping | undefined | 'never'> => {

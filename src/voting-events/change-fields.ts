@@ -7,7 +7,7 @@ import type { Price, VotingEvent } from './voting-event.ts';
 
 export type Settings = Omit<EventFields, 'status'>;
 
-/** The columns that a body sets; a field that was left out changes no column. */
+/** The columns that a body sets. A field that is left out changes no column. */
 export function columnsOf(body: Settings): Partial<NewEventRow> {
   const { voter, candidate, ballot, payments } = body;
   return givenOf({
@@ -37,7 +37,7 @@ const wholePrice = (price: SoundParts<Price> | null | undefined): Price | null |
   return amountMinor === undefined || currency === undefined ? undefined : { amountMinor, currency };
 };
 
-/** The settings that can still be validated in a body whose shape was refused; an incomplete price is left out. */
+/** The settings that can be validated although the body's shape was refused. An incomplete price is left out. */
 export function soundSettings(sent: SoundParts<Settings>): Settings {
   const { payments } = sent;
   if (payments === undefined) return { ...sent, payments };
@@ -48,7 +48,7 @@ export function soundSettings(sent: SoundParts<Settings>): Settings {
 
 type Merged = Pick<VotingEvent, 'type' | 'voterSelfRegistration' | 'startsAt' | 'endsAt' | 'payToVote' | 'repeatVotes'>;
 
-/** Contradictions between the settings after a change. @param sent the changes: an issue names a field of them */
+/** Contradictions between the settings after a change. @param sent the changes, whose fields the issues name */
 export function settingsIssues(merged: Partial<Merged>, sent: Pick<Settings, 'endsAt'>): Issue[] {
   const { type, startsAt, endsAt, payToVote, voterSelfRegistration, repeatVotes } = merged;
   const issues: Issue[] = [];
@@ -70,8 +70,8 @@ export function settingsIssues(merged: Partial<Merged>, sent: Pick<Settings, 'en
 }
 
 /**
- * Refuses a start and an end that have both passed for an event that was never open: it would be closed, and soon final, without
- * having accepted a ballot. The usual cause: times in seconds instead of milliseconds, which lie in 1970.
+ * Refuses a start and an end that have both passed, for an event that was never open: it would be closed, and soon final, without
+ * having accepted a ballot. The usual cause is times in seconds instead of milliseconds, which are in 1970.
  */
 export function missedIssues(
   { startsAt, endsAt }: Partial<Pick<Merged, 'startsAt' | 'endsAt'>>,
@@ -83,7 +83,7 @@ export function missedIssues(
   return [{ field, message: 'the end must lie ahead: times are milliseconds since 1970' }];
 }
 
-/** Leaves out fields of a wrong shape, so that they cause no further issues. */
+/** Leaves out fields with a wrong shape, so that they cause no further issues. */
 export const withoutFaulty = (merged: Merged, isFaulty: IsFaulty): Partial<Merged> =>
   Object.fromEntries(
     Object.entries(merged).filter(([name]) => !isFaulty(name === 'payToVote' ? 'payments.payToVote' : name)),

@@ -41,18 +41,18 @@ import type { VotingEvent } from './voting-event.ts';
 
 type InviteDeps = Pick<Deps, 'ids' | 'clock' | 'secrets' | 'db' | 'log'>;
 
-/** Maximum number of invites of one event, including accepted invites. */
+/** Maximum number of an event's invites, including accepted invites. */
 const INVITES_PER_EVENT = 100;
 const VALID_MS = 7 * DAY_MS;
 const TOKEN_BYTES = 20;
 const TOKEN_CHARACTERS = 32;
 
-/** `vit_` and 160 random bits in Crockford's base32. */
+/** A token: `vit_` and 160 random bits in Crockford's base32. */
 function generateToken(): string {
   return `vit_${base32(randomBytes(TOKEN_BYTES), TOKEN_CHARACTERS)}`;
 }
 
-/** Invites a person by e-mail (completions 2.5); the job's payload lacks the token. @throws ApiError 409 `invite_exists`, 422 `plan_limit` */
+/** Invites a person by e-mail (completions 2.5). The job's payload has no token. @throws ApiError 409 `invite_exists`, 422 `plan_limit` */
 export async function createInvite(
   tx: Transaction,
   deps: InviteDeps,
@@ -83,21 +83,21 @@ export async function createInvite(
 }
 
 /**
- * Raises the generation of an event's invites and renews the tags of present invites. If other SQL restores a withdrawn or older row
- * of an invite, the tag of this row is of an earlier generation, and so invalid.
+ * Raises the generation of an event's invites, and renews the tags of the present invites. If other SQL restores a withdrawn or older row
+ * of an invite, the row's tag is of an earlier generation, and so invalid.
  * @throws ApiError 500 `rows_disagree` if the event is forged
  */
 async function renewInvites(tx: Transaction, { secrets }: InviteDeps, event: LockedEvent): Promise<LockedEvent> {
   const next = { ...event, inviteGeneration: event.inviteGeneration + 1 };
   await noteInEvent(tx, secrets, event, { inviteGeneration: next.inviteGeneration });
   for (const row of await listInviteRows(tx, event.id)) {
-    // A forged row gets no new tag, and stays invalid.
+    // A forged row gets no new tag, so that it stays invalid.
     if (isGenuineInvite(secrets, row, event)) await updateInvite(tx, row, { tag: tagOfInvite(secrets, row, next) });
   }
   return next;
 }
 
-/** Withdraws an invite; the account that accepted it no longer sees the event. @throws ApiError 404 */
+/** Withdraws an invite. The account that accepted it no longer sees the event. @throws ApiError 404 */
 export async function withdrawInvite(
   tx: Transaction,
   deps: InviteDeps,
@@ -112,8 +112,8 @@ export async function withdrawInvite(
 }
 
 /**
- * The cell with the invite of a token; that of `deps` if none has it, too.
- * @throws ApiError 500 while the event of the invite moves; the fault of a cell that could not be asked
+ * The cell (one of the service's databases) with the invite of a token; the cell of `deps` if none has it.
+ * @throws ApiError 500 while the event of the invite moves; the error of a cell that could not be asked
  */
 export async function cellOfInvite(deps: Deps, token: string): Promise<Deps> {
   if (deps.cells.size === 1) return deps;
@@ -129,7 +129,7 @@ export async function cellOfInvite(deps: Deps, token: string): Promise<Deps> {
   return deps;
 }
 
-/** As `acceptWithToken`, in a cell that `cellOfInvite` found. @throws ApiError 500 if the event of the invite has moved since */
+/** As `acceptWithToken`, in a cell that `cellOfInvite` found. @throws ApiError 500 if the event of the invite has moved meanwhile */
 export const acceptIn = (tx: Transaction, deps: Deps, there: Deps, caller: Caller, token: string): Promise<Invite> =>
   acceptWithToken(tx, there, caller, token).catch(async (fault: unknown) => {
     const isMissing = fault instanceof ApiError && fault.code === 'not_found';
@@ -137,13 +137,13 @@ export const acceptIn = (tx: Transaction, deps: Deps, there: Deps, caller: Calle
   });
 
 /**
- * Shares the event of an invite with the account of the caller. A repeated call by the same account gets the same answer.
+ * Shares the event of an invite with the caller's account. A repeated call by the same account gets the same answer.
  * @throws ApiError 404 for an unknown or withdrawn token; 409 `invite_used`, `invite_expired`, `own_event`, `already_shared`
  */
 async function acceptWithToken(tx: Transaction, deps: InviteDeps, caller: Caller, token: string): Promise<Invite> {
   const read = orNotFound(await findInviteByToken(tx, sha256(token)));
   const event = await lockForChange(tx, read.votingEventId);
-  // Read again under the lock: a concurrent acceptance may have changed the invite.
+  // Read it again under the lock, because a concurrent acceptance may have changed the invite.
   const found = orNotFound(await findInviteByToken(tx, sha256(token)));
   if (event.accountId === caller.accountId) throw refuse('own_event');
   if (!isGenuineEvent(deps.secrets, event) || !isGenuineInvite(deps.secrets, found, event))
@@ -181,14 +181,14 @@ export function sealedTokenPlace(eventId: string, inviteId: string): SealedPlace
   return { table: 'event_invites', column: 'sealed_token', row: `${eventId}/${inviteId}` };
 }
 
-/** Decrypts the token for its mail, and deletes it once the mail is sent; a retry sends the same token. */
+/** Decrypts the token for its mail, and deletes it once the mail is sent. A retry sends the same token. */
 export const sendInviteJob = (deps: SendInviteDeps): Job<SendInvite> =>
   defineJob({
     ...SEND_INVITE,
     async work({ eventId, inviteId }, run) {
       const event = await findEventById(deps.db, eventId);
       const invite = (await listInviteRows(deps.db, eventId)).find(({ id }) => id === inviteId);
-      // The token is gone once its mail was sent or the invite was accepted.
+      // The token is deleted once its mail is sent or the invite is accepted.
       if (event === undefined || invite === undefined || invite.sealedToken === null) return;
       if (inviteStatusAt(invite, await readNow(deps.db)) !== 'pending') return;
       // A forged address must not receive a valid token.
@@ -240,7 +240,7 @@ export async function carryInvite(
   const { email, role, expiresAt, acceptedAt } = invite;
   const row = {
     ...{ votingEventId: copy.id, id: deps.ids.sortable('inv'), email, emailKey: emailKey(email), role },
-    // The invite is accepted already: its random token is sent to no person.
+    // The invite is already accepted, so its random token is sent to no one.
     ...{ tokenHash: sha256(generateToken()), accountId, expiresAt },
   };
   const tag = tagOfInvite(deps.secrets, row, copy);

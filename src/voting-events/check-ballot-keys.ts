@@ -31,7 +31,7 @@ async function faultOf(folders: KeyFolders, folder: string): Promise<string | un
   }
 }
 
-/** Checks that the key of an election could be written now; otherwise no election opens. */
+/** Checks that an election's key could be written now. If not, no election opens. */
 export async function checkKeyFolders(settings: KeySettings): Promise<Finding[]> {
   const folders = keyFoldersOf(settings);
   if (folders === undefined)
@@ -54,7 +54,7 @@ export async function checkKeyFolders(settings: KeySettings): Promise<Finding[]>
 
 /**
  * Checks that each folder has the cluster's marker (`key-places.ts`). Reports nothing before the first start, which makes the
- * markers. A missing marker prevents the start if keys in folders are still needed; otherwise it is a warning.
+ * markers. A missing marker prevents the start if keys in folders are still needed; otherwise it is only a warning.
  */
 export async function checkPlaces(settings: KeySettings, client: pg.Client): Promise<Finding[]> {
   const places = placesOf(settings);
@@ -69,22 +69,22 @@ export async function checkPlaces(settings: KeySettings, client: pg.Client): Pro
     : [warned(PLACES, `${unmarked}: no event opens, no voter of an election is added, no key is destroyed`, cure)];
 }
 
-/** The key of an event that accepts ballots, or will accept them. */
+/** The key of an event that accepts ballots, or will accept ballots. */
 export interface LivingKey extends KeyName {
   readonly code: string;
-  /** The key, encrypted with the secret key, if it is in the database; null for a key in files. */
+  /** The key, encrypted with the secret key, if it is in the database; null if it is in files. */
   readonly wrapped: string | null;
 }
 
 /** PostgreSQL's error codes for an undefined table and an undefined column. */
 const UNDEFINED = ['42P01', '42703'];
 
-/** Ignores an error which means that the database is not migrated yet. */
+/** Ignores an error that means that the database is not migrated yet. */
 function ignoreUndefined(fault: unknown): undefined {
   if (!UNDEFINED.includes(databaseErrorCode(fault) ?? '')) throw fault;
 }
 
-/** The keys that are still needed. None in a database that is not migrated yet. */
+/** The keys that are still needed; none in a database that is not migrated yet. */
 export async function listLivingKeys(client: Pick<pg.Client, 'query'>): Promise<LivingKey[]> {
   try {
     const { rows } = await client.query<LivingKey>(`
@@ -98,7 +98,7 @@ export async function listLivingKeys(client: Pick<pg.Client, 'query'>): Promise<
   }
 }
 
-/** The bytes of a key, which the caller clears, from a folder or from its row. Undefined if neither has it. */
+/** The bytes of a key, from a folder or from its row; the caller must wipe them. Undefined if neither has the key. */
 export async function readLivingKey(
   key: LivingKey,
   folders: KeyFolders | undefined,
@@ -119,7 +119,7 @@ interface Settings extends KeySettings {
   readonly secretKeys: readonly Uint8Array[];
 }
 
-/** Checks that this process can read each key that is still needed, and reports what the loss of each folder would mean. */
+/** Checks that this process can read each key that is still needed. Reports which events the loss of each folder would affect. */
 export async function checkLivingKeys(settings: Settings, url: string): Promise<Finding[]> {
   const folders = keyFoldersOf(settings);
   const living = await withConnection(url, listLivingKeys);
@@ -143,7 +143,7 @@ async function rehearseLosses(settings: KeySettings, folders: KeyFolders, living
   const without = 'no event opens, no voter of an election is added and no key is destroyed';
   const wanted = living.filter(({ wrapped }) => wrapped === null);
   const held = new Map<string, readonly string[]>();
-  // `checkKeyFolders` reports a folder that cannot be read.
+  // `checkKeyFolders` reports folders that cannot be read.
   for (const folder of folders.all) held.set(folder, await folders.list(folder).catch(() => []));
   const findings = [...held].map(([folder, files]) => {
     const others = [...held].flatMap(([other, elsewhere]) => (other === folder ? [] : elsewhere));

@@ -5,24 +5,24 @@ import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 
-// A code names one event of all cells. In one cell a unique index decides; between cells a claim in the main one does. A claim ends with
-// its transaction: then the event is there for everybody to see, or it never comes.
+// A code names one event in all cells (the service's databases). In one cell a unique index ensures this; between cells, a claim in the
+// main cell does. A claim ends with its transaction: then every cell can see the event, or the event never comes.
 
 type Cells = Pick<Deps, 'db' | 'cell' | 'cells'>;
 
-/** The code of an event on its way to another cell, until it is there: no other event may take the code meanwhile. */
+/** The code of an event while it moves to another cell. Meanwhile, no other event may take the code. */
 export const arrivingCode = (codeKey: string): string => `arriving/${codeKey}`;
 
 const isTaken = (executor: Executor, codes: readonly string[]): Promise<boolean> =>
   isTrue(executor, sql`SELECT EXISTS (SELECT 1 FROM voting_events WHERE code_key = ANY (${sql.param(codes)}::text[]))`);
 
-/** Whether an event of another cell has a random code. A cell that is silent cannot be asked: two random codes are almost never the same. */
+/** Whether an event of another cell has a random code. A cell that does not answer is ignored: two random codes are almost never equal. */
 export async function isCodeElsewhere(deps: Cells, codeKey: string): Promise<boolean> {
   const asked = await Promise.allSettled(servedCells(deps).map(({ db }) => isTaken(db, [codeKey])));
   return asked.some((one) => one.status === 'fulfilled' && one.value);
 }
 
-/** PostgreSQL's error for a transaction that the server has not begun yet: its database is of an earlier backup. */
+/** PostgreSQL's error for a transaction ID that the server has not reached: its database was restored from an earlier backup. */
 const UNKNOWN_TRANSACTION = '22023';
 
 interface Claim extends Record<string, unknown> {
@@ -30,7 +30,7 @@ interface Claim extends Record<string, unknown> {
   readonly xid: string;
 }
 
-/** Whether the transaction of a claim may still commit. @throws the fault of a cell that could not be asked */
+/** Whether the transaction of a claim may still commit. @throws the error of a cell that could not be asked */
 async function isUnderWay(deps: Cells, { cell, xid }: Claim): Promise<boolean> {
   const there = deps.cells.get(cell);
   if (there === undefined) return false;
@@ -42,12 +42,12 @@ async function isUnderWay(deps: Cells, { cell, xid }: Claim): Promise<boolean> {
   }
 }
 
-/** A claim this old is over, whatever its cell says: a transaction without a statement for five seconds is ended. */
+/** A claim this old has ended, whatever its cell says, because a transaction without a statement for five seconds is ended. */
 const STALE_MS = MINUTE_MS;
 
 /**
- * Whether an event is being given one of some codes right now. A move asks once its copy is in the new cell: who claims a code later sees
- * the copy, and who claimed it before may not have. @throws the fault of a cell that could not be asked
+ * Whether an event is just being given one of these codes. A move of an event calls this when its copy is in the new cell: a later claim of
+ * the code sees the copy, and an earlier claim may not have seen it. @throws the error of a cell that could not be asked
  */
 export async function isCodeAskedFor(deps: Cells, codes: readonly string[]): Promise<boolean> {
   const { rows } = await mainOf(deps).db.execute<Claim>(sql`SELECT cell, xid FROM code_claims
@@ -57,15 +57,15 @@ export async function isCodeAskedFor(deps: Cells, codes: readonly string[]): Pro
 }
 
 /**
- * Claims a code that an organizer chose, in the transaction that will write it.
- * @throws ApiError 409 `code_in_use`; the fault of a cell that could not be asked, which becomes a 500 with `Retry-After`
+ * Claims a code that an organizer chose, in the transaction that writes it.
+ * @throws ApiError 409 `code_in_use`; the error of a cell that could not be asked, which becomes a 500 with `Retry-After`
  */
 export async function claimCode(tx: Transaction, deps: Cells, codeKey: string): Promise<void> {
   if (deps.cells.size === 1) return;
   const inUse = () => refuse('code_in_use', { field: 'code' });
   const [xid = ''] = await valuesOf<string>(tx, sql`SELECT pg_current_xact_id()::text`);
   const main = mainOf(deps).db;
-  // Each round takes over a claim that is over; another process may do the same in between.
+  // Each round takes over a claim that has ended. Meanwhile another process may do the same.
   for (let round = 0; ; round += 1) {
     const { rows } = await main.execute<Claim>(sql`SELECT cell, xid FROM code_claims WHERE code_key = ${codeKey}
       AND claimed_at > now_ms() - ${STALE_MS}::bigint AND (cell, xid) <> (${deps.cell}, ${xid})`);

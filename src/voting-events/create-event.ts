@@ -32,15 +32,15 @@ import { aboutOf, type VotingEvent } from './voting-event.ts';
 
 const CODE_CHARACTERS = 8;
 
-/** Records changes of an event in its log. `ballot-log`, which this folder may not import, implements it. */
+/** Records changes of an event in its log. `ballot-log` implements it, because this folder may not import that folder. */
 export interface LogRecorder {
-  /** Locks the log against other writers until the transaction ends. Call before the event is locked. @throws ApiError 409 `busy` */
+  /** Locks the log against other writers until the transaction ends. Call before locking the event. @throws ApiError 409 `busy` */
   hold(tx: Transaction, eventId: string): Promise<void>;
-  /** Appends the present configuration and end of an event to its log. @returns false, without writing, if the log is disputed */
+  /** Appends the event's present configuration and end to its log. @returns false, with nothing written, if the log is disputed */
   record(tx: Transaction, event: VotingEvent): Promise<boolean>;
   /**
-   * Records a change that still waits for its leaf, where a ballot may have been cast since. Call before a change that raises the number of
-   * candidates who stand: both in one leaf would hide that fewer stood, and such a ballot would seem to name too few.
+   * Records a change that still waits for its leaf, because a ballot may have been cast since. Call before a change that raises the
+   * number of candidates who stand: one leaf for both would hide that fewer stood, and such a ballot would seem to name too few.
    */
   recordWaiting(tx: Transaction, event: VotingEvent): Promise<void>;
 }
@@ -56,7 +56,7 @@ export const isEmbedded = ({ config }: Pick<EventDeps, 'config'>): boolean => co
 
 type Body = z.output<typeof createEventBody>;
 
-/** Fills the settings that a body leaves out with the defaults of a new event. */
+/** Fills settings that a body leaves out with the defaults of a new event. */
 export const withDefaults = (body: Body) => ({
   description: null,
   startsAt: null,
@@ -78,7 +78,7 @@ export const withDefaults = (body: Body) => ({
   ballot: {
     candidateOrder: 'fixed' as const,
     opening: 'observer' as const,
-    // Ballots of a poll are linked to their voters anyway: receipts show what was counted, so that voters can check it.
+    // Ballots of a poll are linked to their voters anyway. So receipts show what was counted, and voters can check it.
     receipt: body.type === 'poll' ? ('full' as const) : ('inclusion' as const),
     ...body.ballot,
   },
@@ -113,7 +113,7 @@ async function creationIssues(
   ];
 }
 
-/** Validates the well-formed fields of a new event whose shape is refused, so that one answer names all faults. */
+/** Validates the well-formed fields of a new event although its shape is refused, so that one answer names all faults. */
 export const judgeEventParts =
   (deps: Pick<Deps, 'pricing' | 'config' | 'clock' | 'db'>): Judge<unknown, Body> =>
   (_target, sent, isFaulty, caller) =>
@@ -143,7 +143,7 @@ export async function createEvent(
     createdAt: nowMs,
     updatedAt: nowMs,
   };
-  // With all defaults, no required column is missing.
+  // With the defaults, no required column is missing.
   const row = { ...made, ...columnsOf(withDefaults(body)) } as NewEventRow;
   const plan = deps.plans[caller.plan as keyof Plans];
   requirePricing(plan, body.payments ?? {});
@@ -160,9 +160,9 @@ export async function createEvent(
   const limit = plan.votingEvents;
   if (!(await hasRoomForEvent(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   const filled = await fill(event);
-  // One message for the event and all that is in it.
+  // Publish one message for the event and all rows in it.
   await publish(tx, deps, aboutOf(filled), 'voting_event.created', [await tellEvent(tx, filled, nowMs)]);
-  // Last, because it locks the account's row: other creations in the account wait until the commit.
+  // Do this last, because it locks the account's row: other creations in the account wait for the commit.
   if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   return filled;
 }

@@ -1,5 +1,5 @@
--- Removes up to p_limit rows of a deleted event, its own row last. Returns the number: fewer than p_limit when all are gone.
--- Runs with the rights of the owner, because the role of the service may not delete rows of a log.
+-- Removes up to p_limit rows of a deleted event, its own row last. Returns their number: fewer than p_limit when all are gone.
+-- SECURITY DEFINER: the service's role may not delete rows of a log.
 CREATE OR REPLACE FUNCTION delete_event_rows(p_event text, p_limit integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET enable_seqscan = off AS $$
 DECLARE
@@ -16,7 +16,7 @@ BEGIN
     'notifications', 'letter_parts', 'letter_runs', 'roll_imports', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'roll_sums', 'voters',
     'credit_entries', 'credit_balances', 'candidates', 'sponsors', 'positions', 'groups']
   LOOP
-    -- By their places alone: see `end_rehearsal`.
+    -- Delete by ctid only: see `end_rehearsal`.
     EXECUTE format('DELETE FROM %1$I WHERE voting_event_id || '''' = $1 AND ctid = ANY (ARRAY(
       SELECT ctid FROM %1$I WHERE voting_event_id = $1 LIMIT $2))', rows_of) USING p_event, p_limit - removed;
     GET DIAGNOSTICS gone = ROW_COUNT;
@@ -30,7 +30,7 @@ END $$;
 REVOKE ALL ON FUNCTION delete_event_rows(text, integer) FROM PUBLIC;
 
 -- Removes the names, addresses and voter IDs of erased voters from the audit trail of their event. Action, key and time of each entry
--- stay. Returns the addresses that they had before. Runs with the rights of the owner, because the role of the service may only add to the trail.
+-- stay. Returns the addresses that they had earlier. SECURITY DEFINER: the service's role may only add to the trail.
 CREATE OR REPLACE FUNCTION erase_from_trail(p_event text, p_voters text[]) RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
@@ -42,17 +42,17 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION erase_from_trail(text, text[]) FROM PUBLIC;
 
--- Takes erased participants of a poll out of up to p_limit blocks of the box and p_limit payments. p_erasure holds the IDs under which the
--- poll listed them and the addresses they voted by, both as keys, and where to go on. A first pass takes them out of the ballots, and collects
--- the visitor IDs beside them in payments; a second one takes them out of the payments of these visitor IDs and addresses, but for those of
--- another participant, and registrations as a candidate. Returns where to go on, and how many rows were read: fewer than p_limit at the end.
--- The visitor ID of a payment stays, because refunds find ballots and credits by it. IDs are looked up by `= ANY` of a variable, which makes
--- a hash table of them: `&&` compares each of a block with each that is erased.
--- Runs with the rights of the owner, because the role of the service may not change sealed ballots.
+-- Removes erased participants of a poll from up to p_limit blocks of logged ballots and p_limit payments. p_erasure contains the IDs
+-- under which the poll listed them and the addresses by which they voted, both as keys, and where to go on. A first pass removes them from
+-- the ballots, and collects the visitor IDs beside them in payments. A second pass removes them from the payments of these visitor IDs and
+-- addresses, except payments of another participant and candidate registrations. Returns where to go on, and how many rows were read: fewer
+-- than p_limit at the end. A payment's visitor ID stays, because refunds find ballots and credits by it. `= ANY` of a variable makes a hash
+-- table of the IDs; `&&` would compare each ID of a block with each erased ID.
+-- SECURITY DEFINER: the service's role may not change logged ballots.
 CREATE OR REPLACE FUNCTION erase_participants(p_event text, INOUT p_erasure jsonb, p_limit integer, OUT seen integer)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 DECLARE
-  -- The visible voter ID is the visitor ID, whatever its case, unless the poll asks for voter IDs.
+  -- Unless the poll requires voter IDs, the visible voter ID is the visitor ID, in any case.
   is_visitor CONSTANT boolean := (SELECT NOT e.require_voter_id FROM voting_events e WHERE e.id = p_event);
   shown CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(p_erasure -> 'ids'));
   emails CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(p_erasure -> 'emails'));

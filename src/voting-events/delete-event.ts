@@ -24,15 +24,15 @@ const REMOVE_DELETED_EVENT = {
   payload,
 } as const;
 
-/** Time limit of one run: a large event then queues again behind other deletions. */
+/** Time limit of one run. After it, a large event queues again behind other deletions. */
 const REMOVING_MS = 1_000;
 /** Pause before the next run while another event still copies the voters. */
 const LOOK_AGAIN_MS = 2 * SECOND_MS;
 
-/** For at most this long after its deletion, an event keeps its voters for a copy under way. */
+/** After its deletion, an event keeps its voters at most this long for a copy that is being made. */
 const COPYING_HOURS = 24;
 
-/** Whether another event still copies the voters of a deleted event, which must not be removed before. */
+/** Whether another event still copies the voters of a deleted event. Until then, the event must not be removed. */
 function isRollBeingCopied(executor: Executor, id: string): Promise<boolean> {
   const copied = sql`SELECT EXISTS (SELECT 1 FROM roll_copies c JOIN voting_events e ON e.id = c.source_id
     WHERE c.source_id = ${id} AND e.deleted_at > now_ms() - ${COPYING_HOURS * HOUR_MS}::bigint)`;
@@ -45,7 +45,7 @@ export const removeDeletedEventJob = (db: Database): Job<z.output<typeof payload
     ...REMOVE_DELETED_EVENT,
     async work({ eventId }) {
       if (await isRollBeingCopied(db, eventId)) throw new PutOff((await readNow(db)) + LOOK_AGAIN_MS);
-      // The event's own row goes last.
+      // The event's own row is removed last.
       const remove = (maxRows: number) => readNumber(db, sql`SELECT delete_event_rows(${eventId}, ${maxRows})`);
       const more = await inChunks(remove, REMOVING_MS);
       if (more) await enqueue(db, REMOVE_DELETED_EVENT, { eventId });
@@ -53,7 +53,7 @@ export const removeDeletedEventJob = (db: Database): Job<z.output<typeof payload
   });
 
 /**
- * Hides an event from every reader at once and frees its code. Its row stays until a job has removed all rows that refer to it;
+ * Hides an event from all readers at once, and frees its code. Its row stays until a job has removed all rows that refer to it.
  * `closed_at = 0` puts the final time into the past, so that every cast and confirm is refused. Call with the event locked.
  */
 async function markDeleted(tx: Transaction, id: string): Promise<void> {
@@ -66,7 +66,7 @@ async function markDeleted(tx: Transaction, id: string): Promise<void> {
 /** Payments per statement, so that each statement stays below the statement timeout. */
 const PAID_BACK_TOGETHER = 2_000;
 
-/** Refunds the payments for unconfirmed ballots of an event that is being deleted: these ballots will never count. */
+/** Refunds the payments for unconfirmed ballots of an event that is being deleted, because these ballots will never count. */
 async function payWaitingBallotsBack(tx: Transaction, eventId: string): Promise<void> {
   for (let last: string | null = ''; last !== null; )
     [last = null] = await valuesOf<string | null>(
@@ -78,12 +78,12 @@ async function payWaitingBallotsBack(tx: Transaction, eventId: string): Promise<
     );
 }
 
-/** Refunds the fulfilled payments of a deleted event: 500 here, the rest by jobs. */
+/** Refunds the fulfilled payments of a deleted event: 500 here, the others by jobs. */
 async function payEverythingBack(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`SELECT give_event_back(${eventId}, '')`);
 }
 
-/** Deletes an event. Payments that bought nothing, or an unconfirmed ballot, are always refunded. @throws ApiError 409 without `force` */
+/** Deletes an event. Payments for nothing, or for an unconfirmed ballot, are always refunded. @throws ApiError 409 without `force` */
 export async function deleteVotingEvent(
   tx: Transaction,
   deps: EventDeps,
@@ -95,7 +95,7 @@ export async function deleteVotingEvent(
   if (!force && ((await hasConfirmedBallots(tx, event.id)) || (await hasPayments(tx, event.id)))) {
     throw refuse('delete_needs_force');
   }
-  // An unconfirmed ballot was paid for by a fulfilled payment, as everything that was bought: without `force` there is none.
+  // A fulfilled payment exists for an unconfirmed ballot and for any other purchase. Without `force`, there is no such payment here.
   if (force) await (keepsPayments ? payWaitingBallotsBack : payEverythingBack)(tx, event.id);
   await markDeleted(tx, event.id);
   await deps.ballotKeys.retire(tx, event.id);

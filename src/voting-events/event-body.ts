@@ -35,7 +35,7 @@ const timeZone = z
   }, 'must be an IANA time zone such as Europe/Berlin')
   .describe('An IANA time zone; UTC when left out.');
 
-/** Codes are ASCII, so that case folding never makes different codes equal. */
+/** Codes are ASCII, so that ignoring case never makes different codes equal. */
 const code = z
   .string()
   .overwrite((text) => text.trim())
@@ -105,7 +105,7 @@ export const createEventBody = z.strictObject({
   type: fields.type,
 });
 
-/** Derived fields inside of objects that can be set: accepted if sent back unchanged (completions 3, rule 4). */
+/** Derived fields in objects that a body can set. They are accepted if sent back unchanged (completions 3, rule 4). */
 const shown = {
   voter: fields.voter.extend({
     pollIdentity: z
@@ -131,7 +131,7 @@ export const updateEventBody = z
   })
   .refine(hasField, 'must change at least one field');
 
-/** Whether a body sets a field: an empty group such as `{ "voter": {} }` sets none. */
+/** Whether a body sets a field. An empty group such as `{ "voter": {} }` sets none. */
 function hasField(body: object): boolean {
   return Object.values(body).some((value) =>
     typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : value !== undefined,
@@ -160,7 +160,7 @@ export const deleteEventQuery = z
 
 export const finishPaymentBody = z.strictObject({ paymentAttemptId: idField() });
 
-/** `finishPaymentBody` in the API document. */
+/** `finishPaymentBody` as the API document shows it. */
 export const FINISH_PAYMENT = {
   summary: 'The second call of a checkout: the attempt alone',
   schema: finishPaymentBody,

@@ -1,4 +1,4 @@
--- Notifies every process of a changed event when the change commits, because processes cache events.
+-- Notifies all processes of a changed event when the change commits, because processes cache events.
 CREATE OR REPLACE FUNCTION tell_event_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('voting_event_changed', OLD.id);

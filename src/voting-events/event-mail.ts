@@ -5,7 +5,7 @@ import type { Mail } from '#src/mail/mailer.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-/** A time in words, in the time zone of the event, which the text names. */
+/** A time in words, in the event's time zone, which the words name. */
 export function eventDate({ timeZone }: Pick<VotingEvent, 'timeZone'>, language: Language, atMs: number): string {
   return new Intl.DateTimeFormat(language, {
     weekday: 'long',
@@ -29,7 +29,7 @@ export function votingTimes(event: VotingEvent, nowMs: number): string[] {
   ];
 }
 
-/** A mail about an event in its language, with its logo and contact address. In a rehearsal it begins with a notice. */
+/** A mail about an event, in the event's language, with its logo and contact address. In a rehearsal, it begins with a notice. */
 export function eventMail(
   event: VotingEvent,
   to: string,
@@ -44,7 +44,7 @@ export function eventMail(
   return contactEmail === null ? mail : { ...mail, replyTo: contactEmail };
 }
 
-/** Placeholders in the fragment of a voting page's URL, which mails and letters replace with the voter's values. */
+/** Placeholders in the fragment of a voting page's URL. Mails and letters replace them with the voter's values. */
 const PLACEHOLDERS = ['{voterKey}', '{voterId}', '{email}'] as const;
 
 interface VoterPlace {
@@ -53,7 +53,7 @@ interface VoterPlace {
   readonly email: string | null;
 }
 
-/** Allows placeholders in the fragment only: a key in the path or the query would appear in the logs of servers and in `Referer`. */
+/** Allows placeholders only in the fragment: a key in the path or query would appear in server logs and in `Referer`. */
 function placeholderFault(address: string): string | undefined {
   const start = address.indexOf('#');
   const [page, fragment] = start === -1 ? [address, ''] : [address.slice(0, start), address.slice(start)];
@@ -62,19 +62,19 @@ function placeholderFault(address: string): string | undefined {
   return /[{}]/.test(rest) ? 'may hold no braces but those of {voterKey}, {voterId} and {email}' : undefined;
 }
 
-/** The URL where voters vote. `pageIssues` decides by the event whether a loopback URL with `http` is allowed. */
+/** The URL where voters vote. `pageIssues` decides for each event whether a loopback URL with `http` is allowed. */
 export const votingPageUrlField = () =>
   urlField({ loopback: true, fault: placeholderFault }).describe(
     'Where voters vote: mails and letters lead there. Its fragment may hold `{voterKey}`, `{voterId}` and `{email}`, which become the voter’s own.',
   );
 
-/** Whether loopback URLs without https are allowed: with the embedded database, or if payments are play money. */
+/** Whether loopback URLs without https are allowed: if the database is embedded, or payments are play money. */
 export const takesLoopback = (
   embedded: boolean,
   { paymentLivemode }: { readonly paymentLivemode: boolean | null },
 ): boolean => embedded || paymentLivemode === false;
 
-/** Refuses a voting page without https unless `takesLoopback` allows it, for tests. */
+/** Refuses a voting page without https, unless `takesLoopback` allows it for tests. */
 export function pageIssues(
   embedded: boolean,
   event: { readonly votingPageUrl: string | null; readonly paymentLivemode: boolean | null },

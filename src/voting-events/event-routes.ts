@@ -23,8 +23,8 @@ import { judgeChangeParts, updateVotingEvent } from './update-event.ts';
 import { viewEvent, votingEventView } from './voting-event.ts';
 
 /**
- * Where the events that are shared with an account stand, by their IDs. Read before and after a list of several cells: one that moved
- * meanwhile may be missing in it. @throws ApiError 500 with `Retry-After` for an event between two cells
+ * The cell (one of the service's databases) of each event that is shared with an account. Read before and after a list of several cells,
+ * because an event that moves meanwhile may be missing in the list. @throws ApiError 500 with `Retry-After` for an event between cells
  */
 async function findShared(cells: readonly Deps[], accountId: string): Promise<Map<string, string>> {
   const found = await Promise.all(cells.map(async ({ db, cell }) => ({ cell, rows: await listShared(db, accountId) })));

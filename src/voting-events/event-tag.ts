@@ -5,8 +5,8 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { type eventInvites, votingEvents } from './tables.ts';
 
 /**
- * The columns that an event's tag covers: they decide its code, owner and sharing, who becomes a voter, what is shown to whom, who is
- * paid, where mails lead, changes of the roll, its end and its key. The log protects other columns that a ballot shows.
+ * The columns that an event's tag (a MAC) covers. They decide its code, owner and sharing, who becomes a voter, what is shown to whom, who
+ * is paid, where mails lead, changes of the roll, its end and its key. The log protects the other columns that a ballot shows.
  */
 export const DECIDING_COLUMNS = [
   ...(['id', 'code', 'accountId', 'inviteGeneration', 'copyUntil', 'type'] as const),
@@ -39,18 +39,18 @@ export const rowOfEvent = (event: Deciding): DecidingRow => [
   'voting_events',
   ...DECIDING_COLUMNS.map((column) => {
     const value = event[column];
-    // The only objects are prices. Their JSON is made canonical, because jsonb may reorder members.
+    // Prices are the only objects. Make their JSON canonical, because jsonb may reorder members.
     return typeof value === 'object' && value !== null ? canonicalJson(value) : value;
   }),
 ];
 
 export const tagOfEvent = (secrets: Secrets, event: Deciding): Buffer => tagOfRow(secrets, rowOfEvent(event));
 
-/** Whether the service wrote the tagged columns of an event as they stand; otherwise the event is forged. */
+/** Whether the service wrote the present values of an event's tagged columns. Otherwise the event is forged. */
 export const isGenuineEvent = (secrets: Secrets, event: Deciding & Pick<EventRow, 'tag'>): boolean =>
   isTagged(secrets, event.tag, rowOfEvent(event));
 
-/** The event, without `finalAt` if it is forged, so that SQL from outside cannot make a result final. */
+/** The event; without `finalAt` if the event is forged, so that other SQL cannot make a result final. */
 export const withoutForgedEnd = <Row extends Deciding & Pick<EventRow, 'tag'>>(secrets: Secrets, event: Row): Row =>
   isGenuineEvent(secrets, event) ? event : { ...event, finalAt: null };
 
@@ -63,11 +63,11 @@ export const rowOfInvite = (invite: Invite, { inviteGeneration }: Generation): D
   return ['event_invites', ...who, inviteGeneration];
 };
 
-/** Covers the event's `inviteGeneration` too, so that a withdrawn or older row of an invite is invalid if SQL restores the row. */
+/** Also covers the event's `inviteGeneration`, so that a withdrawn or older row of an invite is invalid if other SQL restores it. */
 export const tagOfInvite = (secrets: Secrets, invite: Invite, event: Generation): Buffer =>
   tagOfRow(secrets, rowOfInvite(invite, event));
 
-/** Whether the service wrote an invite as it stands, in the present generation of invites. @param event must be genuine itself */
+/** Whether the service wrote this row of an invite, in the present generation of invites. @param event must be genuine itself */
 export const isGenuineInvite = (
   secrets: Secrets,
   invite: Invite & { readonly tag: Buffer },

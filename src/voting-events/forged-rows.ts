@@ -8,7 +8,7 @@ const payload = z.strictObject({ eventId: z.string() });
 /** The job that marks an event as disputed (`ballot-log/restore-end.ts`). */
 export const NOTE_FORGED_ROWS = { name: 'note_forged_rows', maxAttempts: 25, payload } as const;
 
-/** Raises the alarm for a row of an event, such as a voter, that other SQL wrote or changed (completions 1.6, `rows_disagree`). */
+/** Raises the alarm for a row of an event, for example a voter, that other SQL wrote or changed (completions 1.6, `rows_disagree`). */
 export async function reportForged(
   { db, log }: Pick<Deps, 'db' | 'log'>,
   eventId: string,

@@ -28,8 +28,8 @@ export const worldChanged = (): ApiError =>
 
 /**
  * Locks the event before a change.
- * @throws ApiError `not_found` when it was deleted meanwhile; 500 with `Retry-After` in the moments after its start in which its rehearsal is
- *   not wiped yet: what was stored at the start decides whether the event opens
+ * @throws ApiError `not_found` if it was deleted meanwhile; 500 with `Retry-After` after its start until its rehearsal is wiped, because
+ *   the data stored at the start decide whether the event opens
  */
 export async function lockForChange(tx: Transaction, eventId: string): Promise<LockedEvent> {
   const event = orNotFound(await lockEvent(tx, eventId));
@@ -37,14 +37,14 @@ export async function lockForChange(tx: Transaction, eventId: string): Promise<L
   return event;
 }
 
-/** As `lockForChange` under a shared lock, for changes that need not wait for each other. */
+/** As `lockForChange`, with a shared lock, for changes that need not wait for each other. */
 export async function holdForChange(tx: Transaction, eventId: string): Promise<VotingEvent> {
   const event = orNotFound(await holdEvent(tx, eventId));
   if (event.rehearsalSince !== null && isRehearsalOver(event, await readNow(tx))) throw worldChanged();
   return event;
 }
 
-/** Refuses an action that the phase of a locked event does not allow. @throws ApiError 409 with the reason of `LIFE` */
+/** Refuses an action that the phase of a locked event does not allow. @throws ApiError 409 with the reason in `LIFE` */
 export async function guardChange(tx: Transaction, event: LockedEvent, action: LifeAction): Promise<void> {
   await requirePhase(action, event, event.lockedAt, () => hasBallots(tx, event.id));
 }
@@ -54,7 +54,7 @@ export function requireNoIssues(issues: readonly Issue[]): void {
   if (issues.length > 0) throw validationError(issues);
 }
 
-/** The operation that changes many rows of an event. */
+/** An operation that changes many rows of an event. */
 export const bulkChange = (operationId: string, kind: 'voter' | 'candidate', refusals: readonly RefusalCase[]) =>
   operation(operationId, 'POST /bulk', {
     summary: `Reject or delete up to 1,000 ${kind}s, all or none`,
@@ -73,7 +73,7 @@ export type BulkChange<Needs> = (
   ids: readonly string[],
 ) => Promise<number>;
 
-/** An issue for each ID in a list of a body that names no row of the event. */
+/** An issue for each ID in a body's list that names no row of the event. */
 export function strangerIssues(
   kind: 'voter' | 'candidate' | 'position',
   ids: readonly (string | undefined)[],
@@ -97,7 +97,7 @@ export function requireOwn<Row extends { readonly id: string }>(
   return rows;
 }
 
-/** The fields of an update that differ from the stored values: clients may send back unchanged fields. */
+/** The fields of an update that differ from the stored values, because clients may send back unchanged fields. */
 export function changedFields<Sent extends object>(sent: Sent, stored: { readonly [Key in keyof Sent]?: unknown }) {
   const names = Object.keys(sent) as (keyof Sent)[];
   return Object.fromEntries(
@@ -105,7 +105,7 @@ export function changedFields<Sent extends object>(sent: Sent, stored: { readonl
   ) as Partial<Sent>;
 }
 
-/** What prevents the opening of a locked event. @param event as the change leaves it: its settings may not be stored yet */
+/** What prevents the opening of a locked event. @param event as the change leaves it; its settings may not be stored yet */
 export async function missingAfter(
   tx: Transaction,
   { id, type, voterSelfRegistration: selfRegistration, startsAt, ...prices }: VotingEvent,
@@ -116,12 +116,12 @@ export async function missingAfter(
   return missingForOpening({ ...(await readOpening(tx, id)), ...found, ...own });
 }
 
-/** Call after a change of positions or candidates: raises the version of the definition, and stores what prevents the opening. */
+/** Call after a change of positions or candidates. Raises the version of the definition, and stores what prevents the opening. */
 export async function renewBallotDefinition(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
   return storeMissing(tx, eventId, nowMs, missingForOpening(await readOpening(tx, eventId)));
 }
 
-/** Call after a change outside of the event's row: stores what prevents the opening, if the change affects it. */
+/** Call after a change outside of the event's row. Stores what prevents the opening, if the change can affect it. */
 export async function renewMissing(tx: Transaction, eventId: string, found: Partial<OpeningFacts> = {}): Promise<void> {
   const event = await lockEvent(tx, eventId);
   if (event === undefined || wasOpened(event, event.lockedAt)) return;
@@ -137,25 +137,25 @@ async function storeMissing(
   missing: MissingPart[],
 ): Promise<VotingEvent> {
   const ready = missing.length === 0;
-  // An event that was ready at its start time has opened, and stays open although it is no longer ready.
+  // An event that was ready at its start has opened. It stays open although it is no longer ready.
   if (!ready) await keepOpening(tx, eventId);
   return updateEvent(tx, eventId, { ready, missing, updatedAt: nowMs });
 }
 
-/** Call after a change of the ballot that the opening does not depend on: only raises the version of the definition. */
+/** Call after a change of the ballot on which the opening does not depend. Only raises the version of the definition. */
 export const touchBallotDefinition = (tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> =>
   updateEvent(tx, eventId, { updatedAt: nowMs });
 
-/** Limit of candidate numbers, which are consecutive: a count allocates four bytes per number up to the largest. */
+/** Limit of candidate numbers, which are consecutive: a count allocates four bytes for each number up to the largest. */
 export const MAX_CANDIDATE_NUMBER = 500_000;
 
-/** @throws ApiError 422 `plan_limit` for a number that no ballot may name: so many candidates came and went in the event */
+/** @throws ApiError 422 `plan_limit` for a number above the limit, which no ballot may name: the event has had too many candidates */
 export function requireCandidateNumber(number: number): void {
   if (number > MAX_CANDIDATE_NUMBER) throw planLimit('candidates_ever_per_event', MAX_CANDIDATE_NUMBER);
 }
 
 /**
- * The next small number of a position or candidate in its event. Not reused while stored ballots may refer to it.
+ * The next small number for a position or candidate of an event. Numbers are not reused while stored ballots may refer to them.
  * @throws ApiError 422 `plan_limit` once an event has had 500,000 candidates
  */
 export async function takeNumber(tx: Transaction, eventId: string, kind: 'position' | 'candidate'): Promise<number> {

@@ -74,7 +74,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
     ...operation('acceptInvite', 'POST /invites/accept', {
       summary: 'Accept an invite in the name of the account of the key',
 
-      // Any organizer key of the account may accept: the key's own scope limits what it may do in the event.
+      // Any organizer key of the account may accept. The key's own scope limits what it may do in the event.
       scope: 'read',
       description: 'Any organizer key of the account will do. Accepting again gives the same answer.',
       answers: answersOne(inviteView, 'The invite, accepted.'),
@@ -87,7 +87,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
       const [caller, { token }] = [c.get('caller'), c.get('body')];
       const there = await cellOfInvite(deps, token);
       if (there !== deps) {
-        // Before the event is shared: a request that cannot be sent to it would not find it.
+        // Note it before the event is shared: otherwise requests would not be sent to the event's cell, and would not find the event.
         if (!(await noteGuestCell(deps.db, caller.accountId, there.cell))) throw accountMoves();
         await noteGuestKey(there.db, caller);
         changeIn(c, there);

@@ -48,7 +48,7 @@ type InviteRow = typeof eventInvites.$inferSelect;
 
 /** An invite without its secrets. */
 export type Invite = Omit<InviteRow, 'emailKey' | 'tokenHash' | 'sealedToken' | 'tag'> & {
-  /** Name of the account that accepted the invite; null before. */
+  /** Name of the account that accepted the invite; null until then. */
   readonly accountName: string | null;
 };
 
@@ -82,7 +82,7 @@ const {
   tag: _tag,
   ...withoutSecrets
 } = getTableColumns(eventInvites);
-// Reads the name of the accepting account from a table of another folder, by its primary key; that of a guest by an index.
+// Reads the accepting account's name from a table of another folder, by primary key; a guest's name by an index.
 const columns = {
   ...withoutSecrets,
   accountName: sql<string | null>`coalesce((SELECT a.name FROM accounts a WHERE a.id = ${eventInvites}.account_id),
@@ -118,7 +118,7 @@ export const findInvite = (executor: Executor, eventId: string, id: string): Pro
 export const findInviteByToken = (executor: Executor, tokenHash: Buffer): Promise<InviteRow | undefined> =>
   firstOf(executor.select().from(eventInvites).where(eq(eventInvites.tokenHash, tokenHash)));
 
-/** Whether an event arrives from another cell with the invite of a token. */
+/** Whether an event that arrives from another cell brings the invite of a token. */
 export const isArrivingInvite = (executor: Executor, tokenHash: Buffer): Promise<boolean> =>
   isTrue(
     executor,
@@ -139,7 +139,7 @@ export async function insertInvite(tx: Transaction, row: typeof eventInvites.$in
   return inserted.length === 1;
 }
 
-/** Deletes invites that were not accepted in time, so that their addresses can be invited again. @returns whether any was deleted */
+/** Deletes invites that were not accepted in time, so that their addresses can be invited again. @returns whether it deleted any */
 export async function deleteExpiredInvites(tx: Transaction, eventId: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await tx
     .delete(eventInvites)

@@ -8,8 +8,8 @@ import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { noteSeen } from './ballot-key-repository.ts';
 
-// A folder whose disk is not mounted looks empty. Each folder of keys and checkpoints therefore contains a marker: a file with the
-// identity of the cluster, which the database stores too (completions 9.8). In a folder without the marker, the service writes no
+// A folder whose disk is not mounted looks empty. So each folder of keys and checkpoints contains a marker: a file with the identity of
+// the cluster (the installation), which the database also stores (completions 9.8). In a folder without the marker, the service writes no
 // file, and regards no key as destroyed.
 
 export type KeySettings = Pick<Config, 'ballotKeysDir' | 'ballotKeysCopies' | 'dataDir'>;
@@ -17,7 +17,7 @@ export type KeySettings = Pick<Config, 'ballotKeysDir' | 'ballotKeysCopies' | 'd
 type Client = Pick<pg.Client | pg.Pool, 'query'>;
 
 export const MARKER = 'cluster-id';
-/** Prefix of the identity until the first start has made the markers, so that an interrupted first start is repeated. */
+/** Prefix of the identity until the first start has made all markers. If that start is interrupted, the next start repeats it. */
 const NEW = 'new ';
 
 const ID_CHARACTERS = 16;
@@ -39,7 +39,7 @@ export function readKeyFileName(name: string): KeyName | undefined {
 export const idOf = (key: Uint8Array): string =>
   createHash('sha256').update('ballot key').update(key).digest('hex').slice(0, ID_CHARACTERS);
 
-/** Whether a file contains the right key: the hash of the content is the ID in the file's name. */
+/** Whether a file contains the right key: the hash of its content is the ID in its name. */
 export const isKeyOf = ({ id }: KeyName, content: Uint8Array): boolean =>
   content.length === SECRET_KEY_BYTES && idOf(content) === id;
 
@@ -56,7 +56,7 @@ export function keyFoldersOf({ ballotKeysDir, ballotKeysCopies }: KeySettings): 
   return ballotKeysDir === undefined ? undefined : new KeyFolders(ballotKeysDir, ballotKeysCopies);
 }
 
-/** Every folder that needs a marker; none if keys are kept in the database. */
+/** Every folder that needs a marker; none if the database stores the keys. */
 export function placesOf(settings: KeySettings): readonly string[] {
   const folders = keyFoldersOf(settings);
   return folders === undefined ? [] : [...folders.all, checkpointFolder(settings.dataDir)];
@@ -78,7 +78,7 @@ const codeOf = (fault: unknown): string => String(Reflect.get(Object(fault), 'co
 export interface Unmarked {
   readonly folder: string;
   readonly says: string;
-  /** Whether the folder has no marker file at all, so that one may be made. */
+  /** Whether the folder has no marker file at all. Only then a marker may be made. */
   readonly isBare: boolean;
 }
 
@@ -98,12 +98,12 @@ export async function listUnmarked(settings: KeySettings, clusterId: string | un
 }
 
 async function mark(settings: KeySettings, folder: string, clusterId: string): Promise<void> {
-  // Does not create a missing folder of copies, because its disk may not be mounted. Creates any other missing folder.
+  // A missing folder of copies is not created, because its disk may not be mounted. Any other missing folder is created.
   const folders = settings.ballotKeysCopies.includes(folder) ? keyFoldersOf(settings) : new KeyFolders(folder);
   await folders?.writeTo(folder, MARKER, `${clusterId}\n`);
 }
 
-/** Creates the cluster's identity if it has none, with the prefix `NEW` in a database without events: before the first start. */
+/** Creates the cluster's identity if it has none. Without events, which means before the first start, it gets the prefix `NEW`. */
 async function makeIdentity(client: Client): Promise<void> {
   await client.query(
     `INSERT INTO service_identity (kind, id, value, created_at)
@@ -114,7 +114,7 @@ async function makeIdentity(client: Client): Promise<void> {
   );
 }
 
-/** Makes the markers at the first start on an empty database. `checkPlaces` reports folders that could not be marked. */
+/** Makes the markers at the first start on an empty database. `checkPlaces` reports folders without a marker. */
 export async function markFirst(settings: KeySettings, client: Client): Promise<void> {
   await makeIdentity(client);
   if ((await readIdentity(client))?.startsWith(NEW) !== true) return;
@@ -128,7 +128,7 @@ export async function markFirst(settings: KeySettings, client: Client): Promise<
   await noteMarked(client, clusterId);
 }
 
-/** Gives another cell the identity of the main one, if it has none. @returns whether both have the same */
+/** Gives another cell (database) the identity of the main cell, if it has none. @returns whether both have the same */
 export async function shareIdentity(main: Client, cell: Client): Promise<boolean> {
   await makeIdentity(main);
   const clusterId = (await readClusterId(main)) ?? '';
@@ -141,16 +141,16 @@ export async function shareIdentity(main: Client, cell: Client): Promise<boolean
   return (await readClusterId(cell)) === clusterId;
 }
 
-/** Removes `NEW` from the identity: from now on only `ballot-keys init` makes markers. */
+/** Removes `NEW` from the identity. From now on, only `ballot-keys init` makes markers. */
 async function noteMarked(client: Client, clusterId: string): Promise<void> {
   await client.query("UPDATE service_identity SET value = convert_to($1, 'UTF8') WHERE kind = 'cluster'", [clusterId]);
 }
 
 /**
  * Makes missing markers.
- * @param others the databases of other cells, whose keys stand in the same folders
- * @param acceptLoss records keys that a folder lacks as lost there for good, instead of throwing
- * @returns the folders that were marked now
+ * @param others the databases of other cells, whose keys are in the same folders
+ * @param acceptLoss whether to record keys that a folder lacks as finally lost there, instead of throwing
+ * @returns the folders that got a marker now
  * @throws ApiError 409 if a folder lacks a key that is still needed, or belongs to another service; FolderUnusable
  */
 export async function initPlaces(
@@ -163,7 +163,7 @@ export async function initPlaces(
   if (folders === undefined) throw conflict('keys_in_database', 'BALLOT_KEYS_DIR is not set: no folder has a marker.');
   await makeIdentity(client);
   const clusterId = (await readClusterId(client)) ?? '';
-  // `living`: the key is still needed for ballots.
+  // `living` means that ballots still need the key.
   const statement = `
     SELECT k.voting_event_id AS "eventId", k.id, coalesce(e.code, k.voting_event_id) AS code,
       coalesce(k.retired_at IS NULL AND k.id IN (e.ballot_key, e.real_key) AND e.deleted_at IS NULL, false) AS living

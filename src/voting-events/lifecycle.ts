@@ -3,7 +3,7 @@ import { MINUTE_MS } from '#src/platform/clock.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import type { EventStatus, PollIdentity, Secrecy, ShownStatus, VotingEvent } from './voting-event.ts';
 
-/** A ballot cast before the close may be confirmed until this long after the close; then the results are final. */
+/** A ballot that was cast before the close may be confirmed until this long after the close. Then the results are final. */
 export const CONFIRM_GRACE_MS = 15 * MINUTE_MS;
 
 export type Lifecycle = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready' | 'rehearsalSince'>;
@@ -21,8 +21,8 @@ export function closeTime(event: Lifecycle): number | null {
 }
 
 /**
- * Text with the end of an event, or the number of its rehearsal, and the rules that a cast reads from the event. The statement that
- * writes a ballot compares this text with `event_ends` of the row, so that other SQL cannot change the columns for one statement.
+ * A text with the end of an event, or the number of its rehearsal, and the rules that a cast reads from the event. The statement that
+ * writes a ballot compares it with `event_ends` of the row, so that other SQL cannot change these columns for one statement.
  */
 export function endsOf(
   event: Pick<VotingEvent, 'rehearsalSince' | 'rehearsalNumber' | 'endsAt' | 'closedAt'> &
@@ -30,26 +30,26 @@ export function endsOf(
 ): string {
   const { rehearsalSince, rehearsalNumber, endsAt, closedAt } = event;
   const end = rehearsalSince === null ? `${endsAt ?? 0} ${closedAt ?? 0}` : `rehearsal ${rehearsalNumber}`;
-  // Kept short, because every cast of a batch sends it to the database.
+  // Kept short, because every cast of a batch sends the text to the database.
   const rules = [event.type[0], event.voterApproval[0], Number(event.repeatVotes), Number(event.requireVoterId)];
   return `${end} ${rules.join('')}`;
 }
 
-/** Text with the definition's version, end and rules. A ballot is stored only if the text is unchanged since its validation. */
+/** A text with the definition's version, end and rules. A ballot is stored only if the text is the same as at the ballot's validation. */
 export const paperOf = (event: Pick<VotingEvent, 'definitionVersion'> & Parameters<typeof endsOf>[0]): string =>
   `${event.definitionVersion} ${endsOf(event)}`;
 
-/** The status at a moment, from stored columns and the time (completions 3, rule 1). In SQL: `event_status`. */
+/** The status at a moment, by the stored columns and the time (completions 3, rule 1). In SQL: `event_status`. */
 export function statusAt(event: Lifecycle, nowMs: number): EventStatus {
   if (event.closedAt !== null) return 'closed';
   // A rehearsal accepts ballots like an open event. From the start of the event until the wipe, no ballot is accepted.
   if (event.rehearsalSince !== null) return isRehearsalOver(event, nowMs) ? 'scheduled' : 'open';
   if (wasOpened(event, nowMs)) return event.endsAt !== null && event.endsAt <= nowMs ? 'closed' : 'open';
-  // An event that was not ready at its start is a draft again.
+  // An event that was not ready at its start becomes a draft again.
   return event.startsAt === null || event.startsAt <= nowMs ? 'draft' : 'scheduled';
 }
 
-/** The start at which the event was not ready, until `lockEvent` stores it as missed; otherwise null (completions 3, rule 1). */
+/** The start at which the event was not ready; null otherwise, and once `lockEvent` has stored it as missed (completions 3, rule 1). */
 export function missedStart(event: Lifecycle, nowMs: number): number | null {
   const { startsAt, closedAt, rehearsalSince } = event;
   if (startsAt === null || startsAt > nowMs || closedAt !== null || rehearsalSince !== null) return null;
@@ -61,29 +61,29 @@ export function wasOpened({ openedAt, startsAt, ready }: Lifecycle, nowMs: numbe
   return openedAt !== null || (startsAt !== null && startsAt <= nowMs && ready);
 }
 
-/** Whether the start of an event has ended its rehearsal, which is not wiped yet (completions 10.5). */
+/** Whether the start of an event has ended its rehearsal, but the rehearsal is not wiped yet (completions 10.5). */
 export function isRehearsalOver({ rehearsalSince, startsAt }: Lifecycle, nowMs: number): boolean {
   return rehearsalSince !== null && startsAt !== null && startsAt <= nowMs;
 }
 
-/** The status as organizers see it: voters see a rehearsal as `open`. */
+/** The status that organizers see. Voters see a rehearsal as `open`. */
 export function shownStatusAt(event: Lifecycle, nowMs: number): ShownStatus {
   const status = statusAt(event, nowMs);
   return event.rehearsalSince !== null && status !== 'scheduled' ? 'rehearsal' : status;
 }
 
-/** Whether the close and the time for late confirmations are both over. */
+/** Whether the close and the time for late confirmations have passed. */
 export function isFinalAt(event: Lifecycle, nowMs: number): boolean {
   const final = finalTime(event);
   return statusAt(event, nowMs) === 'closed' && final !== null && nowMs >= final;
 }
 
-/** Whether an event hides who voted: an election does until its result is final (completions 5.6). In SQL: `keeps_back`. */
+/** Whether an event hides who has voted. An election does until its result is final (completions 5.6). In SQL: `keeps_back`. */
 export function keepsBack(event: Lifecycle & Pick<VotingEvent, 'type'>, nowMs: number): boolean {
   return event.type === 'election' && !isFinalAt(event, nowMs);
 }
 
-/** The field by which a poll distinguishes participants; null for an election. */
+/** The identity by which a poll distinguishes participants; null for an election. */
 export function pollIdentityOf(
   event: Pick<VotingEvent, 'type' | 'saveVoterInfo' | 'requireVoterId'>,
 ): PollIdentity | null {
@@ -92,20 +92,20 @@ export function pollIdentityOf(
   return event.requireVoterId ? 'voter_id' : 'visitor_id';
 }
 
-/** A poll with paid votes stays `identified` after its price is removed: payment attempts keep the codes of their ballots. */
+/** A poll with paid votes stays `identified` when its price is removed, because payment attempts keep the codes of their ballots. */
 export function secrecyOf(event: Pick<VotingEvent, 'type' | 'payToVote' | 'paidVotes'>): Secrecy {
   if (event.type === 'election') return 'secret';
   return event.payToVote === null && !event.paidVotes ? 'pseudonymous' : 'identified';
 }
 
-/** The refusal of a cast or confirm outside of the window (completions 1.6). */
+/** The refusal of a cast or confirm while the event does not accept it (completions 1.6). */
 export function notOpen(status: EventStatus): ApiError {
   return refuse(status === 'closed' ? 'event_closed' : 'event_not_open');
 }
 
 /**
  * Since when the results are public; null if they are not. Visibility `published` makes them public when late confirmations end,
- * because a mistaken close can be undone until then. If the organizer sets `published` later, results become public at once.
+ * because a mistaken close can be undone until then. If the organizer sets `published` later, they become public at once.
  */
 export function publishedTime(
   event: Lifecycle & Pick<VotingEvent, 'resultsVisibility' | 'resultsPublishedAt'>,
@@ -115,10 +115,10 @@ export function publishedTime(
   return event.resultsPublishedAt ?? finalTime(event);
 }
 
-/** When late confirmations end or ended; null for an event without an end. */
+/** When late confirmations end or have ended; null for an event without an end. */
 export function finalTime(event: Lifecycle): number | null {
   const closedAt = closeTime(event);
-  // A round of a rehearsal is final at once (completions 10.5).
+  // A round of a rehearsal is final as soon as it is closed (completions 10.5).
   return closedAt === null ? null : closedAt + (event.rehearsalSince === null ? CONFIRM_GRACE_MS : 0);
 }
 
@@ -131,7 +131,7 @@ type Phase = (typeof PHASES)[number];
 
 type LifeRefusal = keyof typeof WORDED;
 
-/** `yes`, or the reason of the refusal. `unless_ballots`: `event_has_ballots` once a ballot is cast or a payment depends on it. */
+/** `yes`, or the reason of the refusal. `unless_ballots`: `event_has_ballots` once a ballot was cast or a payment begun (`hasBallots`). */
 export type LifeAnswer = 'yes' | 'unless_ballots' | LifeRefusal;
 
 const UNLESS = 'unless_ballots';
@@ -139,9 +139,9 @@ const NO_BALLOTS_YET = row(UNLESS, UNLESS, UNLESS, 'results_final', UNLESS, UNLE
 
 /**
  * What each phase allows (completions 3, rules 1 to 4; completions 1.6). The organizer's routes enforce this table, and a test
- * compares it with the guide's. The first four rows describe rules that other code enforces: `cast.sql` and `confirm.sql` under
- * the event's lock, and the operations that register. Ballots of a rehearsal freeze the same settings as real ballots; the
- * result of a closed round stays until the next round begins or the rehearsal ends.
+ * compares it with the guide's table. Other code enforces the first four rows: `cast.sql` and `confirm.sql` under the event's lock, and
+ * the operations that register. Ballots of a rehearsal freeze the same settings as real ballots. The result of a closed round stays until
+ * the next round begins or the rehearsal ends.
  */
 export const LIFE = {
   cast: row('not_visible', 'event_not_open', 'yes', 'event_closed', 'yes', 'event_closed', 'event_closed'),
@@ -154,26 +154,26 @@ export const LIFE = {
   rehearse: row('yes', 'yes', 'yes', 'yes', 'was_open', 'was_open', 'was_open'),
   /** `status: "closed"`. */
   close: row('not_open', 'yes', 'yes', 'yes', 'yes', 'yes', 'yes'),
-  /** A change of `startsAt` after which the event is a draft or scheduled again, or would be if it had not been opened by hand. */
+  /** A change of `startsAt` that makes the event a draft or scheduled again, or would do so if it had not been opened by hand. */
   take_back: row('yes', 'yes', 'yes', 'results_final', UNLESS, UNLESS, 'results_final'),
   /** `type`, `voter.requireVoterId`, `voter.saveVoterInfo`. */
   change_identity_rules: NO_BALLOTS_YET,
-  /** Title, times, registration, ballot settings, prices: what results and reports show, and what the log commits to. */
+  /** Title, times, registration, ballot settings, prices: settings that results and reports show, and to which the log commits. */
   change_settings: row('yes', 'yes', 'yes', 'results_final', 'yes', 'yes', 'results_final'),
-  /** Description, code, visibility, who reads the log, sponsors, webhook endpoints. */
+  /** Description, code, visibility, readers of the log, sponsors, webhook endpoints. */
   change_words: row('yes', 'yes', 'yes', 'yes', 'yes', 'yes', 'yes'),
-  /** Positions, and candidates who are or were on the ballot: every field but descriptions and a candidate's status; and their deletion. */
+  /** Positions, and candidates who are or were on the ballot: deletion, and all fields except descriptions and a candidate's status. */
   change_ballot_rules: NO_BALLOTS_YET,
   /** A candidate's status, new candidates, any field of a candidate who was never on the ballot, and names of groups. */
   change_names: row('yes', 'yes', 'yes', 'results_final', 'yes', 'yes', 'results_final'),
   add_voters: row('yes', 'yes', 'yes', 'event_closed', 'yes', 'event_closed', 'event_closed'),
-  /** Mails and letters to voters. A scheduled event that is ready takes `beforeOpening: true`. */
+  /** Mails and letters to voters. For a scheduled event that is ready, `beforeOpening: true` allows them. */
   mail_voters: row('mails_early', 'mails_early', 'yes', 'event_closed', 'yes', 'event_closed', 'event_closed'),
-  /** A voter's status, weight or group; `event_has_ballots` for a voter who voted. */
+  /** A voter's status, weight or group; `event_has_ballots` for a voter who has voted. */
   change_standing: row(UNLESS, UNLESS, UNLESS, 'event_closed', UNLESS, 'event_closed', 'event_closed'),
-  /** A voter's e-mail address or voter ID. The change drops a ballot that waits for its confirm, and the voter can cast again only before the close. */
+  /** A voter's e-mail address or voter ID. Drops a ballot that waits for its confirm; the voter can cast again only before the close. */
   change_identity: row('yes', 'yes', 'yes', 'results_final', 'yes', UNLESS, 'results_final'),
-  /** Before the end, takes the voter off the roll; afterwards, erases the personal data and keeps every figure. */
+  /** Before the end, takes the voter off the roll. Afterwards, erases the personal data and keeps every figure. */
   delete_voter: row(UNLESS, UNLESS, UNLESS, 'event_closed', UNLESS, 'event_closed', 'yes'),
 } as const satisfies Record<string, Readonly<Record<Phase, LifeAnswer>>>;
 
@@ -185,7 +185,7 @@ function row<Answer extends LifeAnswer>(
   return { draft, scheduled, rehearsal, rehearsed, open, confirming, final };
 }
 
-/** An answer for each of `PHASES`. */
+/** One answer for each of `PHASES`. */
 type Row<Answer> = [Answer, Answer, Answer, Answer, Answer, Answer, Answer];
 
 export function phaseAt(event: Lifecycle, nowMs: number): Phase {
@@ -214,7 +214,7 @@ export const isAllowed = (action: LifeAction, event: Lifecycle, nowMs: number): 
 export const lifeRefusal = (reason: LifeRefusal, { rehearsalSince }: Pick<Lifecycle, 'rehearsalSince'>): ApiError =>
   refuse(WORDED[reason], rehearsalSince === null ? {} : { rehearsal: true });
 
-/** Refuses an action as `LIFE` says. @param hasBallots called only if the answer depends on it @throws ApiError 409 */
+/** Refuses an action as `LIFE` says. @param hasBallots called only if the answer depends on ballots @throws ApiError 409 */
 export async function requirePhase(
   action: LifeAction,
   event: Lifecycle,
@@ -227,7 +227,7 @@ export async function requirePhase(
   if (await hasBallots()) throw refuse('event_has_ballots');
 }
 
-/** Refuses mails while no voter can vote, except `beforeOpening`. @throws ApiError 409 `event_not_open`, `not_ready`, `event_closed` */
+/** Refuses mails while no voter can vote, unless `beforeOpening`. @throws ApiError 409 `event_not_open`, `not_ready`, `event_closed` */
 export function requireMailable(
   event: Lifecycle & Pick<VotingEvent, 'missing'>,
   nowMs: number,

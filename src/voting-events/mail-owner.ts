@@ -11,7 +11,7 @@ import { type Lifecycle, statusAt } from './lifecycle.ts';
 import { findEventById } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-/** The payload contains the end, so that a job does nothing if the end was moved meanwhile. */
+/** The payload contains the end, so that a job does nothing if the end has been moved. */
 export const closing = z.strictObject({ eventId: z.string(), endsAt: z.int() });
 export type Closing = z.output<typeof closing>;
 const notOpened = z.strictObject({ eventId: z.string(), missedStartAt: z.int() });
@@ -20,11 +20,11 @@ const mails = { maxAttempts: MAIL_ATTEMPTS, group: 'mails' } as const;
 export const MAIL_CLOSING = { ...mails, name: 'mail_event_closing', payload: closing } as const;
 export const MAIL_NOT_OPENED = { ...mails, name: 'mail_event_not_opened', payload: notOpened } as const;
 
-/** The status of an event as if no rehearsal ran, because a rehearsal does not change when the event closes. */
+/** The status of an event as if no rehearsal were running, because a rehearsal does not change when the event closes. */
 export const realStatusAt = (event: Omit<Lifecycle, 'rehearsalSince'>, nowMs: number) =>
   statusAt({ ...event, rehearsalSince: null }, nowMs);
 
-/** Whether an event has not ended, and still has the end for which a job was queued. */
+/** Whether an event has not ended, and its end is still that for which a job was queued. */
 export function isClosing(event: VotingEvent, endsAt: number, nowMs: number): boolean {
   const status = realStatusAt(event, nowMs);
   return event.endsAt === endsAt && (status === 'open' || status === 'scheduled');
@@ -37,7 +37,7 @@ interface OwnerMail {
   readonly lines: readonly string[];
 }
 
-/** Mails the owner in the language of the event, at the contact address of the account or else of the event. */
+/** Mails the owner in the language of the event, at the contact address of the account, or else of the event. */
 async function mailOwner(
   deps: OwnerMailDeps,
   run: JobRun,

@@ -1,20 +1,20 @@
 import { z } from 'zod';
 import type { EventType } from './voting-event.ts';
 
-/** The facts that decide whether an event can open: it can if a voter could cast a valid ballot. */
+/** The facts that decide whether an event can open. It can if some voter could cast a valid ballot. */
 export interface OpeningFacts {
   readonly type: EventType;
   readonly selfRegistration: boolean;
   readonly hasVoters: boolean;
   /** Whether voters of another event are still being copied into this one. */
   readonly isCopying: boolean;
-  /** Whether the event's payment business takes no payments. Prevents the opening only if the event asks for money. */
+  /** Whether the event's payment business takes no payments. That prevents the opening only if the event charges money. */
   readonly isUnready: boolean;
   readonly hasTopUps: boolean;
   readonly isPriced: boolean;
-  /** Whether the event's key is unreadable, so that no voter could vote: by a check now, or else by the last check. */
+  /** Whether the event's key is unreadable, so that no voter could vote: by a check now, or otherwise by the last check. */
   readonly isKeyless: boolean;
-  /** Whether the event has a `startsAt`, at which it opens by itself. */
+  /** Whether the event has a `startsAt`, and so opens by itself. */
   readonly hasStart: boolean;
   readonly positions: readonly {
     readonly id: string;
@@ -23,12 +23,12 @@ export interface OpeningFacts {
     readonly groupId: string | null;
     readonly groupHasVoters: boolean;
     readonly minSelections: number;
-    /** Points or credits of a ballot; every choice costs at least one. Null if choices are free, or more credits can be bought. */
+    /** Points or credits of a ballot, of which every choice costs at least one. Null if choices are free, or more credits can be bought. */
     readonly budget: number | null;
     readonly candidates: number;
-    /** How many candidates on the ballot of a referendum have no role (yes, no or abstain) and so cannot be counted. */
+    /** Number of candidates on a referendum's ballot without a role (yes, no or abstain), who cannot be counted. */
     readonly roleless: number;
-    /** Names of the first three of them. */
+    /** Names of the first three candidates without a role. */
     readonly withoutRole: readonly string[];
   }[];
 }
@@ -38,7 +38,7 @@ const REASONS = [
   ...(['copy_running', 'business_not_ready', 'keys_unavailable'] as const),
 ] as const;
 
-/** What keeps an event from opening (completions 3, rule 1). */
+/** One fact that prevents an event from opening (completions 3, rule 1). */
 export const missingPart = z
   .object({
     reason: z.enum(REASONS),
@@ -66,7 +66,7 @@ const KEYS_UNAVAILABLE = part(
 );
 export const NO_POSITION = part('no_position', 'The event has no position.');
 
-/** Entries that one ballot may hold (contract, "Limits"). */
+/** Most entries of a ballot (contract, "Limits"). */
 export const MAX_ENTRIES = 200;
 
 export function missingForOpening(facts: OpeningFacts): MissingPart[] {
@@ -83,7 +83,7 @@ function missingOfBallot(facts: OpeningFacts): MissingPart[] {
   if (positions.length === 0) return [NO_POSITION];
   const missing = positions.flatMap((position): MissingPart[] => {
     const { candidates, minSelections, budget, roleless, isReferendum } = position;
-    // A referendum without candidates gets Yes, No and Abstain when it is opened, or its start is set.
+    // A referendum without candidates gets Yes, No and Abstain when it is opened or its start is set.
     if (candidates === 0 && isReferendum && !facts.hasStart) return [];
     const more = isReferendum ? '; with a new `startsAt` it gets Yes, No and Abstain' : '';
     if (candidates === 0)
@@ -104,10 +104,10 @@ function missingOfBallot(facts: OpeningFacts): MissingPart[] {
       ];
 }
 
-/** Most characters of the names in a message: `missing` of 100 positions stands in messages of 64 KiB. */
+/** Most characters of names in a message: `missing` of 100 positions must fit into webhook messages of 64 KiB. */
 const MAX_NAMED = 45;
 
-/** The cure for candidates without a role, who may be a thousand in each of a hundred positions: it names the first ones. */
+/** What to do about candidates without a role. There may be a thousand in each of a hundred positions, so it names the first ones. */
 function rolelessWords({ roleless, withoutRole }: OpeningFacts['positions'][number]): string {
   const names = Array.from(withoutRole.map((name) => `"${name}"`).join(', '));
   const named = names.length > MAX_NAMED ? `${names.slice(0, MAX_NAMED).join('')}…` : names.join('');
@@ -116,7 +116,7 @@ function rolelessWords({ roleless, withoutRole }: OpeningFacts['positions'][numb
   return `${who} ${roleless === 1 ? 'has' : 'have'} no \`referendumRole\`: yes, no or abstain.`;
 }
 
-/** Whether a voter can vote in a position. A poll has no groups of voters; an empty roll can be filled while the event is open. */
+/** Whether a voter can vote in a position. A poll has no groups of voters. An empty roll does not count, because it can still be filled. */
 function isOpenToSomebody(facts: OpeningFacts, position: OpeningFacts['positions'][number]): boolean {
   if (position.groupId === null) return true;
   if (facts.type === 'poll') return false;

@@ -8,7 +8,7 @@ export interface PriceFault {
   readonly message: string;
 }
 
-/** Validates prices. `pricing` in src/payments, which this folder may not import, implements it. */
+/** Validates prices. `pricing` in src/payments implements it, because this folder may not import that folder. */
 export interface Pricing {
   /** Why the event's business cannot take a price; undefined if it can (completions 3, rule 5). */
   fault(executor: Executor, event: PricedEvent, price: Price): Promise<PriceFault | undefined>;
@@ -20,7 +20,7 @@ const PRICES = ['payToVote', 'payToRegisterCandidate'] as const;
 
 type Prices = { readonly [Name in (typeof PRICES)[number]]?: Price | null | undefined };
 
-/** @throws ApiError 403 `plan_feature` if a price is set and the plan has no paid features */
+/** @throws ApiError 403 `plan_feature` if a price is set but the plan has no paid features */
 export function requirePricing(plan: Plan, prices: Prices): void {
   if (PRICES.some((name) => prices[name] != null)) requireFeature(plan, 'paid_features');
 }

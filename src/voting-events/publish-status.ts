@@ -25,7 +25,7 @@ import { aboutOf, type VotingEvent } from './voting-event.ts';
 const payload = z.strictObject({ eventId: z.string() });
 const PUBLISH_STATUS = { name: 'announce_event_status', maxAttempts: 10, payload } as const;
 
-/** Queues jobs that publish the start, the end and the final result of an event: these changes come with time, without a request. */
+/** Queues jobs that publish the start, the end and the final result of an event, because these come with time, without a request. */
 export async function schedulePublishing(tx: Transaction, event: VotingEvent): Promise<void> {
   for (const [name, runAtMs] of [
     ['start', event.startsAt],
@@ -46,7 +46,7 @@ async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
   await endOverdueRehearsal(deps, eventId);
   await noteMissedStart(deps, eventId);
   await inTransaction(deps.db, async (tx) => {
-    // Waits for a concurrent change of the event, which publishes its new status itself.
+    // Wait for a concurrent change of the event, which publishes its new status itself.
     const event = await holdEvent(tx, eventId);
     if (event === undefined) return;
     const nowMs = await readNow(tx);
@@ -58,8 +58,8 @@ async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
 const RENEW_READINESS = { name: 'renew_readiness', maxAttempts: 10, payload } as const;
 
 /**
- * Queues a readiness check in the transaction of a roll change: if every position asks for a group, the roll decides whether the
- * event can open. The check is a job because it locks the event exclusively, while changes of the roll share a lock on it.
+ * Queues a readiness check in the transaction of a change of the roll. If every position belongs to a group, the roll decides whether
+ * the event can open. The check is a job because it locks the event exclusively, while changes of the roll share a lock on it.
  */
 export async function noteRollOfUnopened(tx: Transaction, eventId: string): Promise<void> {
   const { name, maxAttempts } = RENEW_READINESS;
@@ -98,17 +98,17 @@ async function noteMissedStart(deps: PublishDeps, eventId: string): Promise<void
   });
 }
 
-/** Publishes changes that came with time and that no other job has published. Runs every minute. */
+/** Publishes changes that came with time, unless another job has published them. Runs every minute. */
 export async function publishTimedEvents(deps: PublishDeps): Promise<void> {
   const failed: unknown[] = [];
   await lookForKeys(deps).catch((fault: unknown) => failed.push(fault));
   for (const id of await listTimedEvents(deps.db))
     await publishOne(deps, id).catch((fault: unknown) => failed.push(fault));
-  // Thrown last, so that a failed event does not stop the others.
+  // Throw at the end, so that a failure of one event does not stop the others.
   if (failed.length > 0) throw new AggregateError(failed, `${failed.length} events could not be announced`);
 }
 
-/** Publishes once that an event opened or closed. @returns the event, marked as announced; undefined if nothing was published */
+/** Publishes once that an event has opened or closed. @returns the event, marked as announced; undefined if nothing was published */
 export async function publishStatus(
   tx: Transaction,
   deps: RecordDeps,
@@ -117,7 +117,7 @@ export async function publishStatus(
 ): Promise<VotingEvent | undefined> {
   const status = shownStatusAt(event, nowMs);
   if ((status !== 'open' && status !== 'closed') || event.announcedStatus === status) return undefined;
-  // A conditional update: of two concurrent calls, only one publishes.
+  // The update is conditional, so that only one of two concurrent calls publishes.
   const marked = await markAnnounced(tx, event.id, status);
   if (marked === undefined) return undefined;
   const type = status === 'open' ? 'voting_event.opened' : 'voting_event.closed';
@@ -145,7 +145,7 @@ const PUBLISH_CLOSING = { name: 'announce_event_closing', maxAttempts: 10, paylo
 
 const NOTICE_MS = DAY_MS;
 
-/** Queues the announcement of an end a day ahead (completions 3, rule 2): for a new end, and when an event with an end leaves the draft. */
+/** Queues the announcement of an end a day ahead (completions 3, rule 2). Also when an event with an end stops being a draft. */
 export async function scheduleClosing(
   tx: Transaction,
   before: Omit<Lifecycle, 'rehearsalSince'> | undefined,

@@ -1,5 +1,5 @@
--- Saves a voter's state before a public route or a mail first changes it in a rehearsal; the end of the rehearsal restores it. Does
--- nothing outside of a rehearsal. Call with the event locked. Custom plans: a plan cached for a tiny roll would scan a large one.
+-- Stores a voter's state before a public route or a mail first changes it in a rehearsal; the end of the rehearsal restores it. Does
+-- nothing outside of a rehearsal. Call with the event locked. Custom plans: a plan that was cached for a tiny roll would scan a large one.
 CREATE OR REPLACE FUNCTION note_before_rehearsal(p_event text, p_voter text) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
@@ -9,13 +9,13 @@ BEGIN
     AND EXISTS (SELECT 1 FROM voting_events e WHERE e.id = p_event AND e.rehearsal_since IS NOT NULL);
 END $$;
 
--- Ends the rehearsal of an event (completions 10.5): removes the rows that public routes and mails made since it began, and undoes
+-- Ends the rehearsal of an event (completions 10.5): deletes the rows that public routes and mails made since it began, and undoes
 -- their changes of other rows; the organizer's own changes stay. Changes up to p_limit rows and returns whether it is done: the
 -- caller repeats it in one transaction, so that the wipe is atomic. Fails outside of a rehearsal, and if a checkpoint belongs to
--- another log than the rehearsal's, so that a real log is never wiped.
--- Runs with the rights of the owner, because the role of the service may not delete rows of a log. Custom plans: one that is kept from a
--- small roll compares each row of a large one with each that is to go. Rows are deleted by their places alone: `|| ''` keeps the planner from
--- reading the event by an index, and holding each of its rows against all places, where it expects few rows of it.
+-- another log than the rehearsal's, so that a real log is never wiped. SECURITY DEFINER: the service's role may not delete rows of a log.
+-- Custom plans: a plan cached for a small roll would compare every row of a large one with every row to delete. Rows are deleted by ctid.
+-- `|| ''` hides the event's ID from the planner, which would otherwise expect few rows of the event, read them by an index, and compare
+-- each with every ctid.
 CREATE OR REPLACE FUNCTION end_rehearsal(p_event text, p_limit integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 DECLARE
@@ -25,7 +25,7 @@ DECLARE
   confirmed integer := 0;
   gone integer;
 BEGIN
-  -- Casts, confirms and registrations lock the event too: rows of earlier ones are wiped below, later ones see the new version.
+  -- Casts, confirms and registrations lock the event, too. Rows of earlier ones are wiped below; later ones see the new version.
   SELECT * INTO e FROM voting_events WHERE id = p_event FOR UPDATE;
   IF NOT FOUND OR e.rehearsal_since IS NULL THEN
     RAISE EXCEPTION 'the event is not rehearsed' USING ERRCODE = 'restrict_violation';
@@ -44,22 +44,22 @@ BEGIN
     SELECT v.id FROM voters v WHERE v.voting_event_id = p_event AND v.before_rehearsal ? 'new'
     UNION ALL SELECT c.id FROM candidates c WHERE c.voting_event_id = p_event AND c.rehearsal), p_limit - changed);
   FOR step IN SELECT s.* FROM (VALUES
-    -- A rehearsal begins only before the opening, without ballots and credits: all rows of these tables belong to it.
+    -- A rehearsal begins only before the opening, without ballots and credits, so all rows of these tables belong to it.
     ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'), ('dropped_ballots', 'true'),
     ('public_snapshots', 'true'),
     ('voided_ballots', 'true'), ('log_leaves', 'true'), ('log_configurations', 'true'), ('log_tiles', 'true'),
     ('log_checkpoints', 'true'), ('ballot_logs', 'true'), ('checkpoint_queue', 'true'), ('participation', 'true'),
     ('undisclosed_voters', 'true'), ('ballot_announcements', 'true'),
     ('credit_entries', 'true'), ('credit_balances', 'true'), ('voter_key_requests', 'true'), ('voter_key_failures', 'true'),
-    -- These tables may hold earlier rows: only marked rows belong to the rehearsal.
+    -- These tables may contain earlier rows, so only marked rows belong to the rehearsal.
     ('voter_keys', 'r.rehearsal'),
     ('letter_parts', 'r.run_id IN (SELECT n.id FROM letter_runs n WHERE n.voting_event_id = $1 AND n.rehearsal)'),
     ('letter_runs', 'r.rehearsal'),
     ('notification_mails', 'r.notification_id IN (SELECT n.id FROM notifications n WHERE n.voting_event_id = $1 AND n.rehearsal)'),
     ('notifications', 'r.rehearsal'),
     ('notified_voters', 'starts_with(r.kind, ''rehearsal '')'),
-    -- Audit entries about voters, candidates and payments that are deleted below.
-    -- IS TRUE keeps the subquery from becoming a join, which may run it again for each entry.
+    -- Audit entries about voters, candidates and payments that are deleted here.
+    -- IS TRUE prevents that the subquery becomes a join, which might run it again for each entry.
     ('audit_entries', '(r.resource IN (SELECT v.id FROM voters v WHERE v.voting_event_id = $1 AND v.before_rehearsal ? ''new''
       UNION ALL SELECT c.id FROM candidates c WHERE c.voting_event_id = $1 AND c.rehearsal
       UNION ALL SELECT a.id FROM payment_attempts a WHERE a.voting_event_id = $1 AND a.rehearsal)) IS TRUE'),
@@ -73,7 +73,7 @@ BEGIN
     changed := changed + gone;
     EXIT WHEN changed >= p_limit;
   END LOOP;
-  -- Stored answers to requests of the rehearsal: their names have this prefix, their API keys are of accounts that see the event.
+  -- Stored answers to requests of the rehearsal. Their names have this prefix, and their API keys belong to accounts that see the event.
   DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
     SELECT k.ctid FROM idempotency_keys k
     JOIN (SELECT id, account_id FROM api_keys UNION ALL SELECT id, account_id FROM guest_keys) AS a ON a.id = k.api_key_id
@@ -81,12 +81,12 @@ BEGIN
       AND starts_with(k.key, 'rehearsal/' || p_event || '/') LIMIT p_limit - changed));
   GET DIAGNOSTICS gone = ROW_COUNT;
   changed := changed + gone;
-  -- Voters who registered in the rehearsal.
+  -- Voters who registered or voted in the rehearsal.
   DELETE FROM voters WHERE voting_event_id || '' = p_event AND ctid = ANY (ARRAY(
     SELECT v.ctid FROM voters v WHERE v.voting_event_id = p_event AND v.before_rehearsal ? 'new' LIMIT p_limit - changed));
   GET DIAGNOSTICS gone = ROW_COUNT;
   changed := changed + gone;
-  -- Restores all other voters, except their status: the caller has taken approvals by a key back, and the organizer's decisions stay.
+  -- Restore all other voters, except their status: the caller has undone approvals by a key, and the organizer's decisions stay.
   UPDATE voters v SET
     approved_by_key = (v.before_rehearsal ->> 'approved_by_key')::boolean,
     confirm_by = (v.before_rehearsal ->> 'confirm_by')::bigint,
@@ -100,9 +100,9 @@ BEGIN
   GET DIAGNOSTICS gone = ROW_COUNT;
   changed := changed + gone;
   UPDATE voting_events v SET rehearsal_ballots = v.rehearsal_ballots + confirmed WHERE v.id = p_event;
-  -- Until a run changes nothing: a row that was waited for, and is changed by then, has another place and was left out.
+  -- Repeat until a run changes nothing: a row that another transaction changed while this one waited has a new ctid, and was left out.
   IF changed > 0 THEN RETURN false; END IF;
-  -- No voter had voted before the rehearsal: reset the figures of the roll.
+  -- No voter had voted before the rehearsal, so reset the figures of the roll.
   UPDATE roll_figures SET voted = 0, voted_weight_micro = 0
   WHERE voting_event_id = p_event AND (voted <> 0 OR voted_weight_micro <> 0);
   PERFORM fold_roll_figures(p_event);

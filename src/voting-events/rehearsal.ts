@@ -21,21 +21,21 @@ import {
 } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-// A rehearsal (completions 10.5): a draft or scheduled event accepts ballots as if it were open, and the end of the rehearsal wipes
-// them. `rehearsalSince` is set during a rehearsal, and rows that are made in it are marked.
+// A rehearsal (completions 10.5): a draft or scheduled event accepts ballots as if it were open, and the end of the rehearsal deletes
+// ("wipes") them. `rehearsalSince` is set during a rehearsal, and rows that are made in it are marked.
 
-/** The world of an event: the real vote (`rehearsalSince` is null), or one rehearsal (identified by its beginning). */
+/** The world of an event: the real vote (`rehearsalSince` is null), or one rehearsal (identified by the time of its beginning). */
 type World = Pick<VotingEvent, 'rehearsalSince'>;
 
-/** Refuses a request during which a rehearsal began or ended; the client may retry. @throws ApiError 500 `internal` */
+/** Refuses a request if a rehearsal began or ended during it; the client may retry. @throws ApiError 500 `internal` */
 export function requireSameWorld(read: World, now: World): void {
   if (read.rehearsalSince !== now.rehearsalSince) throw worldChanged();
 }
 
-/** How long work of the real vote waits before it looks again whether its event is still rehearsed: its keys would die with the rehearsal. */
+/** How long work of the real vote waits before it checks again whether the rehearsal has ended: keys made now would be wiped with it. */
 export const REHEARSED_MS = MINUTE_MS;
 
-/** As `holdForChange`. @throws ApiError 404 if it is gone, 500 `internal` with `Retry-After` if a rehearsal began or ended since */
+/** As `holdForChange`. @throws ApiError 404 if the event is gone, 500 `internal` with `Retry-After` if a rehearsal began or ended since */
 export async function holdWorld(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<VotingEvent> {
   const event = await holdForChange(tx, read.id);
   requireSameWorld(read, event);
@@ -43,7 +43,7 @@ export async function holdWorld(tx: Transaction, read: World & Pick<VotingEvent,
 }
 
 /**
- * The changes that begin a rehearsal. No ballot, credit or log may exist yet, so that the end of the rehearsal can wipe them all.
+ * The changes that begin a rehearsal. No ballot, credit or log may exist yet, so that the end of the rehearsal can wipe all of these.
  * @param after the event with the settings that the same request changes
  * @throws ApiError 409 `was_open`, `event_has_ballots`, `not_ready`; 422 for an end that has passed
  */
@@ -68,8 +68,8 @@ export async function beginRehearsal(
 }
 
 /**
- * Locks an event for a change that may end its rehearsal, and the payments of the rehearsal before it: a settlement locks its attempt
- * first and the event second, and the reverse order would deadlock. @throws ApiError `not_found`
+ * Locks an event for a change that may end its rehearsal. Locks the payments of the rehearsal before it, because a settlement locks its
+ * attempt first and the event second: the reverse order would deadlock. @throws ApiError `not_found`
  */
 export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<LockedEvent> {
   if (read.rehearsalSince !== null)
@@ -79,14 +79,14 @@ export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent
   return orNotFound(await lockEvent(tx, read.id));
 }
 
-/** The event as the real vote sees it: under its own key, during a rehearsal, too. */
+/** The event with its own key, which the real vote uses, even during a rehearsal. */
 export const withOwnKey = (event: VotingEvent): VotingEvent =>
   event.rehearsalSince === null ? event : { ...event, ballotKey: event.realKey };
 
 /** Rows per statement of a wipe, so that each statement stays below the statement timeout. */
 const WIPED_TOGETHER = 5_000;
 
-/** Wipes the rehearsal of an event in the caller's transaction, whole or not at all. Throws outside of a rehearsal. */
+/** Wipes the rehearsal of an event in the caller's transaction, completely or not at all. Throws outside of a rehearsal. */
 async function wipeRehearsal(tx: Transaction, eventId: string): Promise<void> {
   for (let done = false; !done; ) done = await isTrue(tx, sql`SELECT end_rehearsal(${eventId}, ${WIPED_TOGETHER})`);
 }
@@ -94,8 +94,8 @@ async function wipeRehearsal(tx: Transaction, eventId: string): Promise<void> {
 export type RehearsalDeps = Pick<Deps, 'secrets' | 'ballotKeys' | 'takeApprovalsBack'>;
 
 /**
- * Ends the rehearsal of an event (completions 10.5) and retires the key of its round; the event's own key comes back. Call with the event
- * locked by `lockForEnd`. If the start may open the event afterwards, the caller must have a key made in the same transaction (`prepare`).
+ * Ends the rehearsal of an event (completions 10.5). Retires the key of its round, and restores the event's own key. Call with the event
+ * locked by `lockForEnd`. If the start may then open the event, the caller must make a key in the same transaction (`prepare`).
  */
 export async function endRehearsal(
   tx: Transaction,
@@ -116,10 +116,10 @@ export async function endRehearsal(
       rehearsalLetters: 0,
     },
     ...{ closedAt: null, finalAt: null, resultsPublishedAt: null, resultsAnnounced: false },
-    // Restores the visibility: results published in the rehearsal must not make the event's results public.
+    // Restore the visibility, so that results that were published in the rehearsal do not make the event's results public.
     ...{ resultsVisibility: event.rehearsalVisibility ?? event.resultsVisibility, rehearsalVisibility: null },
   };
-  // What the wipe has taken may have made the event ready. Stored together with the end: an event whose start has come opens if it is ready.
+  // The wipe may have made the event ready. Store this together with the end, because an event whose start has come opens if it is ready.
   const missing = missingForOpening(await readOpening(tx, id));
   const ready = missing.length === 0;
   const isMissed = isRehearsalOver(event, lockedAt) && (!ready || event.missedStartAt !== null);
@@ -129,7 +129,7 @@ export async function endRehearsal(
   return { ...ended, lockedAt };
 }
 
-/** Ends the rehearsal of an event whose start has come; the event is open afterwards, if it is ready. */
+/** Ends the rehearsal of an event whose start has come. If the event is ready, it is open afterwards. */
 export async function endOverdueRehearsal(deps: RehearsalDeps & Pick<Deps, 'db'>, eventId: string): Promise<void> {
   const { db, ballotKeys } = deps;
   const read = await findEventById(db, eventId);
@@ -138,7 +138,7 @@ export async function endOverdueRehearsal(deps: RehearsalDeps & Pick<Deps, 'db'>
     const event = await lockForEnd(tx, read);
     if (!isRehearsalOver(event, event.lockedAt)) return;
     const ended = await endRehearsal(tx, deps, event);
-    // The event needs a key now: its start has come, so it may accept ballots as soon as this transaction commits.
+    // The event needs a key now: its start has come, so that it may accept ballots as soon as this transaction commits.
     const key = await ballotKeys.prepare(tx, { ...event, ballotKey: ended.ballotKey }, ended);
     if (key.ballotKey !== undefined) await updateTaggedEvent(tx, deps.secrets, ended, key);
   });

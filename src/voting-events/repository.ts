@@ -27,15 +27,15 @@ export type NewEventRow = Omit<typeof votingEvents.$inferInsert, 'tag'>;
 /** Columns that the tag of an event does not cover (`event-tag.ts`). */
 type OtherColumns = Partial<Omit<NewEventRow, (typeof DECIDING_COLUMNS)[number]>>;
 
-/** A code has letters and digits only; an ID also has an underscore, so that no text can be both. */
+/** A code has only letters and digits, and an ID has an underscore, so that no text can be both. */
 const CODE = /^[A-Za-z0-9]{6,12}$/;
 
 export const isCode = (reference: string): boolean => CODE.test(reference);
 
-/** Matches an event that is not deleted; a job removes the rows of a deleted event later. */
+/** Matches an event unless it is deleted. A job removes the rows of a deleted event later. */
 const present = (id: string): SQL | undefined => and(eq(votingEvents.id, id), isNull(votingEvents.deletedAt));
 
-/** The event that an ID or code names, of any account. */
+/** The event of any account that has this ID or code. */
 export function findEvent(executor: Executor, reference: string): Promise<VotingEvent | undefined> {
   const { id, codeKey, deletedAt } = votingEvents;
   const isNamed = isCode(reference) ? eq(codeKey, reference.toLowerCase()) : eq(id, reference);
@@ -50,26 +50,26 @@ export function findEvent(executor: Executor, reference: string): Promise<Voting
 export const findEventById = (executor: Executor, id: string): Promise<VotingEvent | undefined> =>
   firstOf(executor.select().from(votingEvents).where(present(id)).prepare('find_event').execute());
 
-/** A locked event, and the time of its lock by the database's clock, so that every process derives the same phase from it. */
+/** A locked event with the time of its lock by the database's clock. So every process derives the same phase from it. */
 export type LockedEvent = VotingEvent & { readonly lockedAt: number };
 
-/** Locks an event for a change of what ballots depend on: casts and confirms wait for the commit, and then see the change. */
+/** Locks an event for a change on which ballots depend. Casts and confirms wait for the commit, and then see the change. */
 export async function lockEvent(tx: Transaction, id: string): Promise<LockedEvent | undefined> {
   const locking = tx.select().from(votingEvents).where(present(id)).for('update').prepare('lock_event');
   const [row] = await locking.execute();
   if (row === undefined) return undefined;
-  // A statement of its own: the locking statement could read the clock before it waits for the lock.
+  // Use a separate statement, because the locking statement could read the clock before it waits for the lock.
   const lockedAt = await readNow(tx);
-  // An event that is not ready at its start stays closed, whatever makes it ready before its rehearsal is wiped (`endRehearsal`).
+  // An event that is not ready at its start does not open then, even if it becomes ready before its rehearsal is wiped (`endRehearsal`).
   if (isRehearsalOver(row, lockedAt) && !row.ready && row.missedStartAt === null)
     return { ...(await updateEvent(tx, id, { missedStartAt: row.startsAt })), lockedAt };
   const missedStartAt = missedStart(row, lockedAt);
   if (missedStartAt === null) return { ...row, lockedAt };
-  // The event was not ready at its start. Clear the start: otherwise a change that makes the event ready would open it at once.
+  // The event was not ready at its start. Clear the start: otherwise the event would open as soon as a change makes it ready.
   return { ...(await updateEvent(tx, id, { startsAt: null, missedStartAt })), lockedAt };
 }
 
-/** Reads an event under a shared lock: `lockEvent` waits until this transaction ends, other calls of `holdEvent` do not. */
+/** Reads an event under a shared lock. `lockEvent` waits until this transaction ends; other calls of `holdEvent` do not wait. */
 export const holdEvent = (tx: Transaction, id: string): Promise<VotingEvent | undefined> =>
   firstOf(tx.select().from(votingEvents).where(present(id)).for('key share').prepare('hold_event').execute());
 
@@ -77,7 +77,7 @@ export const holdEvent = (tx: Transaction, id: string): Promise<VotingEvent | un
 export const givenOf = <Row extends object>(row: Row): { [Column in keyof Row]: Exclude<Row[Column], undefined> } =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never;
 
-/** The row that a statement wrote. The unique index decides whether a code is free. @throws ApiError 409 `code_in_use` */
+/** The row that a statement wrote. A unique index decides whether a code is free. @throws ApiError 409 `code_in_use` */
 async function written(rows: Promise<VotingEvent[]>): Promise<VotingEvent> {
   const [row] = await rows.catch((fault: unknown) => {
     throw violatedConstraint(fault) === 'voting_events_code' ? refuse('code_in_use', { field: 'code' }) : fault;
@@ -86,7 +86,7 @@ async function written(rows: Promise<VotingEvent[]>): Promise<VotingEvent> {
   return row;
 }
 
-/** @throws ApiError 409 `code_in_use`. A random code has 40 bits and is almost never taken; if it is, the client may retry. */
+/** @throws ApiError 409 `code_in_use`. A random code has 40 bits, and is almost never taken; if it is, the client may retry. */
 export async function insertEvent(tx: Transaction, secrets: Secrets, row: NewEventRow): Promise<VotingEvent> {
   const tag = tagOfEvent(secrets, { ...UNSET, ...givenOf(row) });
   const values = { missing: [NO_POSITION], ...row, tag };
@@ -99,10 +99,10 @@ const writeEvent = (tx: Transaction, which: SQL | undefined, changes: object): P
 const saveEvent = (tx: Transaction, which: SQL | undefined, changes: object): Promise<VotingEvent> =>
   writeEvent(tx, which, { ...changes, definitionVersion: sql`${votingEvents.definitionVersion} + 1` });
 
-/** Matches an event only if its tag has not changed since it was read: a tag over old columns would make a newer row look forged. */
+/** Matches an event only if its tag is as it was read: a tag over the read columns would make a changed row look forged. */
 const asRead = ({ id, tag }: VotingEvent): SQL | undefined => and(eq(votingEvents.id, id), eq(votingEvents.tag, tag));
 
-/** Changes untagged columns and raises the version of the definition, so that no ballot validated against the old version is stored. */
+/** Changes untagged columns, and raises the version of the definition: no ballot that was validated under the old version is stored. */
 export const updateEvent = (tx: Transaction, id: string, changes: OtherColumns): Promise<VotingEvent> =>
   saveEvent(tx, eq(votingEvents.id, id), changes);
 
@@ -114,13 +114,13 @@ export const updateTaggedEvent = async (
   changes: Partial<NewEventRow>,
 ): Promise<VotingEvent> => saveEvent(tx, asRead(before), { ...changes, tag: changedTag(secrets, before, changes) });
 
-/** The tag of an event after a change. @throws ApiError 500 `rows_disagree` if the service did not write the row as it stands */
+/** The tag of an event after a change. @throws ApiError 500 `rows_disagree` if the service did not write the row */
 function changedTag(secrets: Secrets, before: VotingEvent, changes: Partial<NewEventRow>): Buffer {
   if (!isGenuineEvent(secrets, before)) throw refuse('rows_disagree');
   return tagOfEvent(secrets, { ...before, ...givenOf(changes) });
 }
 
-/** Changes tagged columns that no ballot depends on; the definition keeps its version. `before` and errors as in `updateTaggedEvent`. */
+/** Changes tagged columns on which no ballot depends, so that the definition keeps its version. Else as `updateTaggedEvent`. */
 export async function noteInEvent(
   tx: Transaction,
   secrets: Secrets,
@@ -135,7 +135,7 @@ export async function noteInEvent(
   await writeEvent(tx, asRead(before), { ...changes, tag: changedTag(secrets, before, changes) });
 }
 
-/** Sets untagged columns if the condition `unless` holds. @returns the event afterwards; undefined if nothing changed */
+/** Sets untagged columns if the condition `unless` is true. @returns the event afterwards; undefined if nothing changed */
 function noteUnless(
   executor: Executor,
   id: string,
@@ -146,30 +146,30 @@ function noteUnless(
   return firstOf(executor.update(votingEvents).set(note).where(which).returning());
 }
 
-/** Marks an event as disputed. The first alarm stays until `clearDispute`. @param alarm its name in the log of the service */
+/** Marks an event as disputed. The first alarm stays until `clearDispute`. @param alarm its name in the service's log output */
 export const markDisputed = (executor: Executor, id: string, alarm: string) =>
   noteUnless(executor, id, { alarm }, isNull(votingEvents.alarm));
 
 export const clearDispute = (executor: Executor, id: string) =>
   noteUnless(executor, id, { alarm: null }, isNotNull(votingEvents.alarm));
 
-/** Stores that a status was announced; undefined if it was stored before. */
+/** Stores that a status was announced; undefined if it is stored already. */
 export const markAnnounced = (tx: Transaction, id: string, status: NonNullable<VotingEvent['announcedStatus']>) =>
   noteUnless(tx, id, { announcedStatus: status }, sql`${votingEvents.announcedStatus} IS DISTINCT FROM ${status}`);
 
-/** Stores that the publication of results was announced; undefined if it was stored before. */
+/** Stores that the publication of the results was announced; undefined if it is stored already. */
 export const markResultsAnnounced = (tx: Transaction, id: string) =>
   noteUnless(tx, id, { resultsAnnounced: true }, eq(votingEvents.resultsAnnounced, false));
 
-/** Stores when the log was closed, which made the result final. @throws ApiError 500 `rows_disagree` if the event is forged */
+/** Stores when the log was closed, which makes the result final. @throws ApiError 500 `rows_disagree` if the event is forged */
 export const markFinal = (tx: Transaction, secrets: Secrets, event: VotingEvent, finalAt: number): Promise<void> =>
   noteInEvent(tx, secrets, event, { finalAt });
 
 const LIFE = sql.raw(lifeOf('voting_events'));
 
 /**
- * At most 1,000 events with an unannounced change by the clock: opening, missed start, close, results, rehearsal's end. In a random
- * order, so that events that fail do not keep others waiting.
+ * At most 1,000 events with an unannounced change by the clock: opening, missed start, close, results, end of a rehearsal. The order is
+ * random, so that events that fail do not block others.
  */
 export function listTimedEvents(executor: Executor): Promise<string[]> {
   const due = sql`
@@ -192,10 +192,10 @@ export function listTimedEvents(executor: Executor): Promise<string[]> {
   return valuesOf(executor, due);
 }
 
-/** From this long before its start, an event's key is checked. */
+/** An event's key is checked from this long before its start on. */
 const LOOKED_AFTER_HOURS = 24;
 
-/** Events to check for a readable key before their start: the start is near, or the last check found no key. */
+/** Events whose key must be checked: their start is near, or the last check found no key. */
 export async function listKeyedStarts(executor: Executor): Promise<VotingEvent[]> {
   return executor
     .select()
@@ -209,7 +209,7 @@ export async function listKeyedStarts(executor: Executor): Promise<VotingEvent[]
     .limit(1_000);
 }
 
-/** Whether a ballot was cast (pending, queued or in the box), a visitor bought or uses credits, or a payment for either was begun or made. */
+/** Whether a ballot was cast (pending, queued or logged), a visitor has bought or uses credits, or a payment for either was begun. */
 export function hasBallots(executor: Executor, eventId: string): Promise<boolean> {
   const found = sql`SELECT ${confirmed(eventId)} OR
     EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR
@@ -218,7 +218,7 @@ export function hasBallots(executor: Executor, eventId: string): Promise<boolean
   return isTrue(executor, found);
 }
 
-/** SQL. Whether an event has confirmed ballots, queued or in the box. */
+/** SQL: whether an event has confirmed ballots, queued or logged. */
 const confirmed = (eventId: string): SQL => sql`(
   EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
   EXISTS (SELECT 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}))`;
@@ -226,20 +226,20 @@ const confirmed = (eventId: string): SQL => sql`(
 export const hasConfirmedBallots = (executor: Executor, eventId: string): Promise<boolean> =>
   isTrue(executor, sql`SELECT ${confirmed(eventId)}`);
 
-/** SQL condition on a payment attempt: it is under way, or has bought something. */
+/** SQL: whether a payment attempt is under way, or has bought something. */
 const BOUGHT = sql`status IN ('created', 'pending', 'succeeded', 'fulfilled')`;
 
-/** Stores the opening of an event whose start has come while it was ready: the event then stays open even if it stops being ready. */
+/** Stores the opening of an event that was ready when its start came. It then stays open even if it is no longer ready. */
 export async function keepOpening(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`
     UPDATE voting_events SET opened_at = starts_at
     WHERE id = ${eventId} AND opened_at IS NULL AND rehearsal_since IS NULL AND was_opened(${LIFE}, now_ms())`);
 }
 
-/** Unpaid ballots with credits that one statement drops: each takes most of a millisecond. */
+/** Unpaid ballots with credits that one statement drops; each takes almost a millisecond. */
 const DROPPED_TOGETHER = 1_000;
 
-/** Deletes the pending ballots without a payment. Call with the event locked. */
+/** Deletes pending ballots without a payment. Call with the event locked. */
 export async function dropUnpaidBallots(tx: Transaction, eventId: string): Promise<void> {
   for (let done = false; !done; )
     done = await isTrue(tx, sql`SELECT drop_unpaid_ballots(${eventId}, ${DROPPED_TOGETHER})`);
@@ -256,7 +256,7 @@ export const hasPaidVotes = (tx: Transaction, eventId: string): Promise<boolean>
 export const hasPayments = (tx: Transaction, eventId: string): Promise<boolean> =>
   isTrue(tx, sql`SELECT EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId} AND ${BOUGHT})`);
 
-/** Whether the event has a log: it was open before, even if it is a draft again now. */
+/** Whether the event has a log, that is, was open before, even if it is a draft again now. */
 export const hasLog = (tx: Transaction, eventId: string): Promise<boolean> =>
   isTrue(tx, sql`SELECT EXISTS (SELECT 1 FROM ballot_logs WHERE voting_event_id = ${eventId}) AS found`);
 
@@ -274,7 +274,7 @@ function hasShownStatus(status: ShownStatus, nowMs: number): SQL {
   return sql`${stored} = ${status} AND rehearsal_since IS NULL`;
 }
 
-/** Events of an account and events shared with it, in order of creation; `limit` + 1 if there are more. */
+/** Events of an account, and events shared with it, in the order of their creation; `limit` + 1 if there are more. */
 export async function listEvents(executor: Executor, filter: EventFilter, limit: number): Promise<VotingEvent[]> {
   const wanted = and(
     isNull(votingEvents.deletedAt),
@@ -283,7 +283,7 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
     filter.status === undefined ? undefined : hasShownStatus(filter.status, filter.nowMs),
     holdsText(filter.search, votingEvents.title, votingEvents.code),
   );
-  // A union of two index scans: one OR over both tables would read the events of all accounts.
+  // Use a union of two index scans, because one OR over both tables would read the events of all accounts.
   const own = executor
     .select()
     .from(votingEvents)
@@ -303,8 +303,8 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
 }
 
 /**
- * The events that are shared with an account, as a cell has them. `lives` is false on the way to the cell: the event is in the other one, or
- * between the two.
+ * The events that are shared with an account, as a cell (one of the service's databases) has them. `lives` is false while an event moves
+ * to this cell: it is in the other cell, or between the two.
  */
 export async function listShared(executor: Executor, accountId: string) {
   const { rows } = await executor.execute<{ id: string; lives: boolean }>(sql`
@@ -314,12 +314,12 @@ export async function listShared(executor: Executor, accountId: string) {
 }
 
 /**
- * Reads what decides whether the event can open. Subqueries take the event's ID as a parameter: with `e.id`, the planner would
- * expect every event to have as many voters as the largest event, and scan all voters. Names are sorted for referendums
- * only, because 1,000 candidates may stand in 100 positions each.
+ * Reads the facts that decide whether an event can open. Subqueries take the event's ID as a parameter: with `e.id`, the planner would
+ * expect every event to have as many voters as the largest event, and scan all voters. Names are sorted only for referendums,
+ * because 1,000 candidates may stand in each of 100 positions.
  */
 export async function readOpening(executor: Executor, eventId: string): Promise<OpeningFacts> {
-  // Materialized: for rows that were just written, the planner expects one position, and would count all candidates again for each.
+  // MATERIALIZED: for newly written rows, the planner expects one position, and would count all candidates again for each position.
   const { rows } = await executor.execute<OpeningFacts & Record<string, unknown>>(sql`
     WITH referendums AS MATERIALIZED (
       SELECT array_agg(r.id) AS ids FROM positions r
@@ -358,7 +358,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
   return row;
 }
 
-/** Adds to the counts of roll changes after the opening. Call once per lock, because the tag of `event` is outdated afterwards. */
+/** Adds to the counts of roll changes after the opening. Call once per lock, because afterwards the tag of `event` is outdated. */
 export async function countRollChanges(
   tx: Transaction,
   secrets: Secrets,

@@ -4,16 +4,16 @@ import { type VotingEvent, type VotingEventView, viewEvent } from './voting-even
 
 type Counts = ReadonlyMap<string, { readonly waiting: boolean; readonly ballots: number }>;
 
-/** Figures from other tables for each event: whether a voter is not disclosed yet, and the ballots of a rehearsal. */
+/** For each event, from other tables: whether a voter who has voted is not disclosed yet, and the number of rehearsal ballots. */
 export async function countInEvents(executor: Executor, events: readonly VotingEvent[]): Promise<Counts> {
-  // OFFSET 0: without it the planner may read the voters of all events into a hash table.
+  // Without OFFSET 0, the planner may read the voters of all events into a hash table.
   const { rows } = await executor.execute<{ id: string; waiting: boolean }>(sql`
     SELECT e.id, EXISTS (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = e.id OFFSET 0) AND keeps_back(e.id) AS waiting
     FROM unnest(${sql.param(events.map(({ id }) => id))}::text[]) AS e (id)`);
   const counts = new Map(rows.map(({ id, waiting }) => [id, { waiting, ballots: 0 }]));
   for (const { id, rehearsalSince } of events) {
     if (rehearsalSince === null) continue;
-    // One query per event, with the ID as a parameter: in a join the planner would scan the ballots of all events.
+    // Use one query for each event, with its ID as a parameter: a join would make the planner scan the ballots of all events.
     const statement = sql`
       SELECT (SELECT count(*)::int FROM ballot_queue WHERE voting_event_id = ${id})
         + (SELECT coalesce(sum(ballots), 0)::int FROM ballot_blocks WHERE voting_event_id = ${id})`;
@@ -23,17 +23,17 @@ export async function countInEvents(executor: Executor, events: readonly VotingE
   return counts;
 }
 
-/** The organizer's shape of an event with figures from other tables (completions 3). */
+/** The event as organizers see it, with figures from other tables (completions 3). */
 export async function showEvent(executor: Executor, event: VotingEvent, nowMs: number): Promise<VotingEventView> {
   return viewEvent(event, nowMs, (await countInEvents(executor, [event])).get(event.id));
 }
 
-/** Most UTF-8 bytes of an event in a message: a message has at most 64 KiB with its own fields. */
+/** Most UTF-8 bytes of an event in a message. With its own fields, a message has at most 64 KiB. */
 const MAX_TOLD_BYTES = 65_024;
 
 /**
- * The event in a message: as in an answer; where that is too long, without the titles in `missing`, which names positions by ID, too,
- * and without the last parts of `missing`.
+ * The event in a message: as in an answer. If that is too long, `missing` loses its titles, because it also names positions by ID; and then
+ * its last parts.
  */
 export async function tellEvent(executor: Executor, event: VotingEvent, nowMs: number): Promise<VotingEventView> {
   const shown = await showEvent(executor, event, nowMs);

@@ -23,7 +23,7 @@ export const votingEvents = pgTable(
     id: text().primaryKey(),
     accountId: text('account_id').notNull(),
     code: text().notNull(),
-    /** The code in lower case: codes compare case-insensitively. */
+    /** The code in lower case, because codes are compared without regard to case. */
     codeKey: text('code_key').notNull(),
     title: text().notNull(),
     description: text(),
@@ -34,13 +34,13 @@ export const votingEvents = pgTable(
     openedAt: timeMs('opened_at'),
     /** When the organizer closed the event. A close by `endsAt` is not stored. */
     closedAt: timeMs('closed_at'),
-    /** When the log's first leaf about the close made the result final. */
+    /** When the log got its first leaf about the close, which made the result final. */
     finalAt: timeMs('final_at'),
-    /** Whether `missing` is empty: otherwise `startsAt` does not open the event. */
+    /** Whether `missing` is empty. Otherwise `startsAt` does not open the event. */
     ready: boolean().notNull().default(false),
-    /** What prevents the opening, as of the last change that could affect it. */
+    /** What prevents the opening, by the last change that could affect it. */
     missing: jsonb().$type<readonly MissingPart[]>().notNull().default([]),
-    /** The start at which the event was not ready, and so did not open. */
+    /** The start at which the event did not open, because it was not ready. */
     missedStartAt: timeMs('missed_start_at'),
     timeZone: text('time_zone').notNull(),
     requireVoterId: boolean('require_voter_id').notNull(),
@@ -59,24 +59,24 @@ export const votingEvents = pgTable(
     payToVote: jsonb('pay_to_vote').$type<Price>(),
     payToRegisterCandidate: jsonb('pay_to_register_candidate').$type<Price>(),
     repeatVotes: boolean('repeat_votes').notNull(),
-    /** Set when the price changes after a payment for a vote has begun: payments may identify ballots even without a price. */
+    /** Set if the price changes after a payment for a vote has begun: payments may identify ballots even without a price. */
     paidVotes: boolean('paid_votes').notNull().default(false),
     paymentBusinessId: text('payment_business_id'),
-    /** The provider of the linked business, so that no request has to look it up. */
+    /** The provider of the linked business. It is stored here so that no request must look it up. */
     paymentProvider: text('payment_provider').$type<ProviderName>(),
     /** Whether the linked business takes real money; null without one. */
     paymentLivemode: boolean('payment_livemode'),
-    /** The page where voters vote: mails link to it, with the voter key in the URL's fragment. */
+    /** The page where voters vote. Mails link to it, with the voter key in the URL's fragment. */
     votingPageUrl: text('voting_page_url'),
     contactEmail: text('contact_email'),
     language: text().$type<Language>().notNull().default('en'),
-    /** A picture that mails show. Never fetched by the service. */
+    /** A picture that mails show. The service never fetches it. */
     logoUrl: text('logo_url'),
-    /** Rises with every change that a ballot could depend on; a ballot is validated and stored under one version only. */
+    /** Raised by every change on which a ballot could depend. A ballot is validated and stored under the same version. */
     definitionVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
-    /** The status that was published last; stored because the status changes with time, without a write. */
+    /** The status that was published last. It is stored because the status changes with time, without a write. */
     announcedStatus: text('announced_status').$type<'open' | 'closed' | 'not_opened'>(),
-    /** Last small number given to a position or candidate; only numbers of a wiped rehearsal are reused. */
+    /** Last small number that a position or candidate got. Only numbers of a wiped rehearsal are reused. */
     lastPositionNumber: integer('last_position_number').notNull().default(0),
     lastCandidateNumber: integer('last_candidate_number').notNull().default(0),
     /** Number of changes of voters' e-mail addresses or voter IDs after the opening. */
@@ -86,32 +86,32 @@ export const votingEvents = pgTable(
     rehearsalLetters: integer('rehearsal_letters').notNull().default(0),
     /** Number of changes of voters' weight, group or status after the opening, and of deletions. */
     rollChanges: integer('roll_changes').notNull().default(0),
-    /** Rises when an invite is withdrawn or changed. Tags of invites cover it, so that an old row that SQL restores is invalid. */
+    /** Raised when an invite is withdrawn or changed. Tags of invites cover it, so that an old row that SQL restores is invalid. */
     inviteGeneration: integer('invite_generation').notNull().default(0),
-    /** Set in a copy of an event: voters of the source up to this ID are copied. */
+    /** In a copy of an event: the voters of the source up to this ID are copied. */
     copyUntil: text('copy_until'),
-    /** The version of the sum over the event's roll (`voters/roll-sum.ts`); 0 before the first voter. */
+    /** Version of the sum over the event's roll (`voters/roll-sum.ts`); 0 before the first voter. */
     rollVersion: integer('roll_version').notNull().default(0),
-    /** Set in a copy with voters: how many there are to copy, and how many are copied. */
+    /** In a copy with voters: how many voters must be copied, and how many are copied. */
     copyTotal: integer('copy_total'),
     copyDone: integer('copy_done'),
     /** When the present rehearsal began; null outside of a rehearsal (completions 10.5). */
     rehearsalSince: timeMs('rehearsal_since'),
-    /** `resultsVisibility` before the rehearsal; its end restores it. */
+    /** `resultsVisibility` before the rehearsal, which the end of the rehearsal restores. */
     rehearsalVisibility: text('rehearsal_visibility').$type<ResultsVisibility>(),
     /** Number of rehearsal rounds so far; during a rehearsal, the number of the present round. */
     rehearsalNumber: integer('rehearsal_number').notNull().default(0),
-    /** Ballots that were confirmed in rehearsals and wiped. */
+    /** Number of ballots that were confirmed in rehearsals, and wiped. */
     rehearsalBallots: bigint('rehearsal_ballots', { mode: 'number' }).notNull().default(0),
-    /** ID of the key that encrypts ballots until they are in the log (`ballot-keys.ts`); null in polls, and before the key is made. */
+    /** ID of the key that encrypts ballots until they are in the log (`ballot-keys.ts`). Null in polls, and before the key is made. */
     ballotKey: text('ballot_key'),
-    /** The event's own key while that of a rehearsal's round is `ballotKey`. */
+    /** ID of the event's own key while `ballotKey` is that of a rehearsal's round. */
     realKey: text('real_key'),
-    /** MAC over the deciding columns under the service's secret key; detects changes by SQL from outside (`event-tag.ts`). */
+    /** MAC of the deciding columns under the service's secret key. It detects changes by other SQL (`event-tag.ts`). */
     tag: bytes().notNull(),
-    /** Name of the alarm while the event is disputed: its log or rows are not as the service wrote them. Otherwise null. */
+    /** Name of the alarm while the event is disputed, because its log or rows are not as the service wrote them. Otherwise null. */
     alarm: text(),
-    /** When the event was deleted. No reader sees it from then on, and a job removes its rows. */
+    /** When the event was deleted. Since then no reader sees it, and a job removes its rows. */
     deletedAt: timeMs('deleted_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
@@ -120,7 +120,7 @@ export const votingEvents = pgTable(
     uniqueIndex('voting_events_code').on(table.codeKey),
     index('voting_events_deleted').on(table.id).where(sql`deleted_at IS NOT NULL`),
     index('voting_events_account').on(table.accountId, table.id),
-    // The next three have the conditions of `listTimedEvents`: events whose announcements are made, which only grow in number, leave them.
+    // The next three have the conditions of `listTimedEvents`, so that events whose changes are all announced are not in the indexes.
     index('voting_events_timed')
       .on(table.id)
       .where(sql`(starts_at IS NOT NULL OR ends_at IS NOT NULL) AND announced_status IS DISTINCT FROM 'closed'`),
@@ -132,7 +132,7 @@ export const votingEvents = pgTable(
       .where(sql`results_visibility = 'published' AND NOT results_announced`),
     index('voting_events_rehearsed').on(table.id).where(sql`rehearsal_since IS NOT NULL`),
     index('voting_events_alarmed').on(table.id).where(sql`alarm IS NOT NULL`),
-    // A time beyond 2^53, written by SQL from outside, would make every job that reads the times of all events fail.
+    // A time beyond 2^53, written by other SQL, would break all jobs that read the times of all events.
     check(
       'voting_events_times',
       sql`least(starts_at, ends_at, opened_at, closed_at, rehearsal_since, final_at) > -9007199254740992 AND greatest(starts_at, ends_at, opened_at, closed_at, rehearsal_since, final_at) < 9007199254740992`,
@@ -141,27 +141,27 @@ export const votingEvents = pgTable(
   ],
 );
 
-/** Column of the event that a row belongs to; the row is deleted with the event. */
+/** The event to which a row belongs. The row is deleted with the event. */
 export const eventId = () =>
   text('voting_event_id')
     .notNull()
     .references(() => votingEvents.id, { onDelete: 'cascade' });
 
-/** The keys of elections (docs/security.md, "Keys"). A row may outlive its event: it exists until every copy of its key is destroyed. */
+/** The keys of elections (docs/security.md, "Keys"). A row may outlive its event: it stays until all copies of its key are destroyed. */
 export const ballotKeys = pgTable(
   'ballot_keys',
   {
     votingEventId: text('voting_event_id').notNull(),
-    /** A hash of the key, which identifies the key without revealing it. */
+    /** A hash of the key, which identifies the key and does not reveal it. */
     id: text().notNull(),
-    /** The key, encrypted with the service's secret key, if `BALLOT_KEYS_DIR` is not set; null for a key in files. */
+    /** The key, encrypted with the service's secret key, if `BALLOT_KEYS_DIR` is not set; null if the key is in files. */
     wrapped: text(),
     createdAt: timeMs('created_at').notNull(),
-    /** When the key was retired: it is not needed any more, and a job destroys its files. */
+    /** When the key was retired: it is no longer needed, and a job destroys its files. */
     retiredAt: timeMs('retired_at'),
-    /** MAC of the service over the retirement, so that SQL from outside cannot have a key destroyed. */
+    /** The service's MAC of the retirement, so that other SQL cannot have a key destroyed. */
     retiredTag: bytes('retired_tag'),
-    /** Folders where a missing file proves that the key is gone: the file was seen there, or the operator accepted its loss. */
+    /** Folders where a missing file proves that the key is gone: the file was seen there, or the operator has accepted its loss. */
     seenIn: text('seen_in').array().notNull().default([]),
   },
   (table) => [
@@ -180,13 +180,13 @@ export const eventInvites = pgTable(
     /** The address in a normal form, for comparison. */
     emailKey: text('email_key').notNull(),
     role: text().$type<InviteRole>().notNull(),
-    /** SHA-256 of the token: 160 random bits need no slow hash. */
+    /** SHA-256 of the token. The token has 160 random bits, and so needs no slow hash. */
     tokenHash: bytes('token_hash').notNull(),
-    /** The token itself, encrypted, until its mail is sent or the invite is accepted. */
+    /** The token, encrypted, until its mail is sent or the invite is accepted. */
     sealedToken: text('sealed_token'),
     accountId: text('account_id'),
     acceptedAt: timeMs('accepted_at'),
-    /** MAC over the row under the service's secret key; detects changes by SQL from outside (`event-tag.ts`). */
+    /** MAC of the row under the service's secret key. It detects changes by other SQL (`event-tag.ts`). */
     tag: bytes().notNull(),
     expiresAt: timeMs('expires_at').notNull(),
     createdAt: timeMs('created_at').notNull(),
@@ -194,9 +194,9 @@ export const eventInvites = pgTable(
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.id] }),
     uniqueIndex('event_invites_email').on(table.votingEventId, table.emailKey),
-    // Every unique key of a table of events includes the event. The token is first, because a look-up knows only the token.
+    // Each unique key of an event's table must include the event. The token comes first, because a look-up knows only the token.
     uniqueIndex('event_invites_token').on(table.tokenHash, table.votingEventId),
-    // An account has one role per event. The order of columns also serves the list of events shared with an account.
+    // An account has one role in each event. The order of the columns also serves the list of events that are shared with an account.
     uniqueIndex('event_invites_account').on(table.accountId, table.votingEventId).where(sql`account_id IS NOT NULL`),
   ],
 );

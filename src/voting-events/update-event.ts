@@ -53,7 +53,7 @@ type Body = z.output<typeof updateEventBody>;
 type Columns = Partial<NewEventRow>;
 const definedOnly = (columns: Columns) => columns as Partial<VotingEvent>;
 
-/** The row of `LIFE` that guards a change of a column; `change_settings` for any other column. */
+/** The row of `LIFE` that guards a change of a column. For any other column it is `change_settings`. */
 const ACTION_BY_COLUMN: { readonly [Column in keyof NewEventRow]?: LifeAction } = {
   type: 'change_identity_rules',
   requireVoterId: 'change_identity_rules',
@@ -62,7 +62,7 @@ const ACTION_BY_COLUMN: { readonly [Column in keyof NewEventRow]?: LifeAction } 
   code: 'change_words',
   codeKey: 'change_words',
   resultsVisibility: 'change_words',
-  // Not part of the configuration that the log commits to, because no count depends on it.
+  // Not part of the configuration to which the log commits, because no count depends on it.
   logOpen: 'change_words',
   votingPageUrl: 'change_words',
   contactEmail: 'change_words',
@@ -88,13 +88,13 @@ export async function updateVotingEvent(
   const columns = columnsOf(body);
   const plan = deps.plans[organizer.ownerPlan];
   const changed = changedFields(columns, before);
-  // Checks changed prices only: an unchanged price may stay even if plan and business no longer permit it.
+  // Check changed prices only: an unchanged price may stay even if plan and business no longer permit it.
   requirePricing(plan, changed);
   requireNoIssues(await changeIssues(tx, deps, before, nowMs, body, NOTHING_FAULTY));
-  // Printed invitations contain the event's code: only the owner may change the code, not an invited account.
+  // Printed invitations contain the event's code, so only the owner may change it, not an invited account.
   if (changed.code !== undefined && organizer.role !== 'owner')
     throw refuse('owner_changes_code', { required: 'owner', granted: organizer.role });
-  // A program that sends back what it read, with one field changed, does not ask for the next round.
+  // A program may send back all that it read, with one field changed. Then `rehearsal` does not ask for the next round.
   const isSentBack = Object.keys(definedOnly(columns)).length > Object.keys(changed).length;
   const ends = endsRehearsal(
     before,
@@ -102,7 +102,7 @@ export async function updateVotingEvent(
     changed,
     isSentBack && body.status === 'rehearsal' ? undefined : body.status,
   );
-  // The checks below need the event after the wipe of its rehearsal. A refusal rolls the wipe back too.
+  // The checks below need the event after the wipe of its rehearsal. A refusal also rolls the wipe back.
   const from = ends ? await endRehearsal(tx, deps, before) : before;
   await guardColumns(tx, from, changed);
   if (typeof changed.codeKey === 'string') await claimCode(tx, deps, changed.codeKey);
@@ -118,7 +118,7 @@ export async function updateVotingEvent(
   const changes: Columns = { ...changed, ...(await statusChange(tx, from, changed, body.status, found)) };
   if (Object.keys(changes).length === 0 && !ends) return before;
   await prepareChange(tx, from, changes, found);
-  // Makes the key last, so that a refusal leaves no key file behind.
+  // Make the key last, so that a refusal leaves no key file behind.
   const key = await deps.ballotKeys.prepare(
     tx,
     { ...before, ballotKey: from.ballotKey },
@@ -130,7 +130,7 @@ export async function updateVotingEvent(
     data: await tellEvent(tx, after, nowMs),
     change: changeBy(organizer, 'voting_event.updated', before.id, differenceOf(before, after)),
   });
-  // A new end is valid only if the log contains it: refuse the change if the log is disputed.
+  // A new end is valid only if the log contains it, so refuse the change if the log is disputed.
   if (closeTime(after) !== closeTime(before) && !(await deps.logRecorder.record(tx, after)))
     throw refuse('log_disputed');
   await schedulePublishing(tx, after);
@@ -141,11 +141,11 @@ export async function updateVotingEvent(
   return changedEvent;
 }
 
-/** Longer than a commit takes, and than a process serves an event that it has read before the commit. */
+/** Longer than a commit takes, and than a process uses an event that it read before the commit. */
 const BEFORE_FINAL_MS = 2_000;
 
 /**
- * Refuses to open a closed event again so late that it could be read as final before the commit: that would show who voted, and publish
+ * Refuses to reopen a closed event so late that it could be read as final before the commit: that would show who has voted, and publish
  * results. Call last in the transaction. @throws ApiError 409 `results_final`
  */
 async function requireBeforeFinal(tx: Transaction, before: LockedEvent, after: VotingEvent): Promise<void> {
@@ -181,17 +181,17 @@ async function changeIssues(
   ];
   const opens = body.status === 'open' && shownStatusAt(before, nowMs) !== 'open' && !isFinalAt(before, nowMs);
   const late = opens && !isFaulty('endsAt') ? reopeningIssue(after.endsAt, nowMs) : undefined;
-  // If a passed end is the only issue, `statusChange` reports it, after the check of the phase.
+  // If a passed end is the only issue, `statusChange` reports it, after it has checked the phase.
   return late === undefined || issues.length === 0 ? issues : [...issues, late];
 }
 
-/** Validates the well-formed fields of a change whose shape is refused, so that one answer names all faults. */
+/** Validates the well-formed fields of a change although its shape is refused, so that one answer names all faults. */
 export const judgeChangeParts =
   (deps: Pick<Deps, 'pricing' | 'config' | 'clock' | 'db'>): Judge<Organizer, Body> =>
   ({ event }, { status, ...sent }, isFaulty) =>
     changeIssues(deps.db, deps, event, deps.clock.now(), { ...soundSettings(sent), status }, isFaulty);
 
-/** Requires a new `endsAt` ahead from the draft to the final result: a past one would shorten the time for late confirmations. */
+/** Until the final result, a new `endsAt` must be in the future: a past one would shorten the time for late confirmations. */
 function endIssues(
   before: VotingEvent,
   nowMs: number,
@@ -204,7 +204,7 @@ function endIssues(
   return [{ field: 'endsAt', message: 'must lie ahead: to close the event now, send `status: "closed"`' }];
 }
 
-/** Whether a change ends the rehearsal of an event: by its `status`, or because the start has come (completions 10.5). */
+/** Whether a change ends the rehearsal of an event, by its `status` or because the start has come (completions 10.5). */
 function endsRehearsal(before: VotingEvent, nowMs: number, changed: Columns, wanted: Body['status']): boolean {
   if (before.rehearsalSince === null) return false;
   // After a closed round, `rehearsal` begins the next round.
@@ -214,7 +214,7 @@ function endsRehearsal(before: VotingEvent, nowMs: number, changed: Columns, wan
   return isWanted || isRehearsalOver(before, nowMs) || isRehearsalOver(after, nowMs);
 }
 
-/** Accepts `draft` and `scheduled` only if sent back unchanged, or to end a rehearsal. */
+/** Accepts `draft` and `scheduled` only if they are sent back unchanged, or end a rehearsal. */
 function statusIssues(before: VotingEvent, nowMs: number, { status, startsAt }: EventFields): Issue[] {
   const isPast = startsAt != null && startsAt !== before.startsAt && startsAt <= nowMs;
   const rehearses =
@@ -227,7 +227,7 @@ function statusIssues(before: VotingEvent, nowMs: number, { status, startsAt }: 
     : [{ field: 'status', message: 'must be "open", "closed" or "rehearsal"' }];
 }
 
-/** Accepts derived fields only if sent back unchanged; `pollIdentity` also with its value after the change. */
+/** Accepts derived fields only if they are sent back unchanged; `pollIdentity` also with its value after the change. */
 function derivedIssues(
   before: VotingEvent,
   after: VotingEvent,
@@ -251,7 +251,7 @@ async function guardColumns(tx: Transaction, before: LockedEvent, changed: Colum
   const actions = new Set(names.map((name) => ACTION_BY_COLUMN[name] ?? 'change_settings'));
   for (const action of actions) await guardChange(tx, before, action);
   const after = statusAt({ ...before, ...definedOnly(changed) }, before.lockedAt);
-  // An event opened by hand stays open, but a removed or future start would contradict its ballots.
+  // An event that was opened by hand stays open, but a removed or future start would contradict its ballots.
   const isBeforeStart = changed.startsAt !== undefined && (changed.startsAt ?? Infinity) > before.lockedAt;
   if (isBeforeStart || after === 'draft' || after === 'scheduled') await guardChange(tx, before, 'take_back');
 }
@@ -272,7 +272,7 @@ async function prepareChange(
     if (isFinalAt(after, before.lockedAt)) changes.resultsPublishedAt = before.lockedAt;
   }
   if (changes.startsAt != null || changes.openedAt != null) changes.missedStartAt = null;
-  // What was announced is not so any more: the next opening is announced again.
+  // The announced status no longer holds, so the next opening is announced again.
   const opens = changes.startsAt !== undefined || changes.openedAt != null;
   if (opens && statusAt(after, before.lockedAt) !== before.announcedStatus) changes.announcedStatus = null;
   if (DECIDE_OPENING.some((name) => changes[name] !== undefined)) {
@@ -280,7 +280,7 @@ async function prepareChange(
       throw validationError([{ field: 'type', message: 'a position sells credits, which is for polls only' }]);
     changes.missing = await missingAfter(tx, after, found);
     changes.ready = changes.missing.length === 0;
-    // As in `storeMissing`: an event that its start has opened stays open.
+    // As in `storeMissing`: an event that has opened at its start stays open.
     if (!changes.ready && changes.openedAt === undefined && wasOpened(before, before.lockedAt))
       changes.openedAt = before.openedAt ?? before.startsAt;
   }
@@ -301,7 +301,7 @@ async function statusChange(
   const isClosed = phase === 'confirming' || phase === 'final';
   if (wanted === undefined || wanted === 'draft' || wanted === 'scheduled') return {};
   if (wanted === shownStatusAt(before, nowMs)) {
-    // Otherwise a later end in the same request would open the event again.
+    // Store the close: otherwise a later end in the same request would open the event again.
     const keepsClosed = wanted === 'closed' && phase === 'confirming' && before.closedAt === null;
     return keepsClosed && changed.endsAt !== undefined
       ? { closedAt: before.endsAt, openedAt: before.openedAt ?? before.startsAt }
@@ -312,7 +312,7 @@ async function statusChange(
   if (wanted === 'closed') {
     await guardChange(tx, before, 'close');
     if (before.rehearsalSince !== null) return before.closedAt === null ? { closedAt: nowMs } : {};
-    // Stores the opening by the clock, so that a later change of `startsAt` does not undo it.
+    // Store an opening by the clock, so that a later change of `startsAt` does not undo it.
     return isClosed
       ? {}
       : { closedAt: nowMs, openedAt: before.openedAt ?? (phase === 'open' ? before.startsAt : nowMs) };
@@ -323,6 +323,6 @@ async function statusChange(
   if (late !== undefined) throw validationError([late]);
   const missing = await missingAfter(tx, after, found);
   if (missing.length > 0) throw refuse('not_ready', { missing });
-  // An event that its start has opened is opened again: it was open since its start.
+  // This reopens an event that had opened at its start: it counts as open since then.
   return { openedAt: before.openedAt ?? (phase === 'confirming' ? before.startsAt : nowMs), closedAt: null };
 }

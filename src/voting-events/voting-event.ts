@@ -12,17 +12,17 @@ export const EVENT_TYPES = ['election', 'poll'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 const EVENT_STATUSES = ['draft', 'scheduled', 'open', 'closed'] as const;
 export type EventStatus = (typeof EVENT_STATUSES)[number];
-/** All statuses that organizers see; vote keys see `rehearsal` as `open`. */
+/** All statuses that organizers see. Keys with the scope `vote` see `rehearsal` as `open`. */
 export const SHOWN_STATUSES = [...EVENT_STATUSES, 'rehearsal'] as const;
 export type ShownStatus = (typeof SHOWN_STATUSES)[number];
 export const RESULTS_VISIBILITIES = ['hidden', 'live', 'published'] as const;
 export type ResultsVisibility = (typeof RESULTS_VISIBILITIES)[number];
 export type PollIdentity = 'visitor_id' | 'email' | 'voter_id';
-/** The role that an invite gives; the event's own account has the role `owner`. */
+/** The role that an invite gives. The event's own account has the role `owner`. */
 export type InviteRole = 'viewer' | 'editor';
 export type Secrecy = 'secret' | 'pseudonymous' | 'identified';
 
-/** The stored columns of a voting event, named as in the API; `status` and other derived fields are functions of them. */
+/** The stored columns of a voting event, with the names of the API. `status` and other derived fields are computed from them. */
 export type VotingEvent = Readonly<
   Omit<typeof votingEvents.$inferSelect, 'codeKey' | 'deletedAt' | 'lastPositionNumber' | 'lastCandidateNumber'>
 >;
@@ -47,16 +47,16 @@ const pollIdentity = z.enum(['visitor_id', 'email', 'voter_id']).nullable().meta
   description: 'By what a poll tells two participants apart; null for elections.',
 });
 const visibility = z.enum(RESULTS_VISIBILITIES);
-/** How an election shows who voted until its result is final (completions 5.6). */
+/** How an election shows who has voted until its result is final (completions 5.6). */
 export const disclosureShape = z.object({ everyBallots: z.int(), waiting: z.boolean() }).nullable().meta({
   description:
     'Who voted is shown at least `everyBallots` voters at a time; `waiting`: somebody is not shown yet. Null if nothing is kept back.',
 });
 
-/** Count of printed letters with voter keys, shown because their printer could vote in the voters' place (completions 10.9). */
+/** Number of printed letters with voter keys. It is shown because their printer could vote in place of the voters (completions 10.9). */
 export const lettersPrintedShape = z.int().meta({ description: 'Letters with voter keys that were printed.' });
 
-/** Number of printed letters: of the event, or during a rehearsal of the rehearsal alone. */
+/** Number of printed letters: of the event, or during a rehearsal of the rehearsal only. */
 export const lettersOf = ({
   rehearsalSince,
   lettersPrinted,
@@ -96,7 +96,7 @@ const EVENT_EXAMPLE = {
 } as const;
 const BALLOT_EXAMPLE = { candidateOrder: 'fixed', opening: 'observer', receipt: 'inclusion' } as const;
 
-/** The organizer's shape of a voting event (completions 3). */
+/** The event as organizers see it (completions 3). */
 export const votingEventView = z
   .object({
     id: z.string(),
@@ -193,7 +193,7 @@ export const votingEventView = z
   });
 export type VotingEventView = z.output<typeof votingEventView>;
 
-/** What a voting page is built from (completions 4.1). */
+/** The data from which a voting page is built (completions 4.1). */
 export const contextView = z
   .object({
     ...votingEventView.pick({ id: true, code: true, title: true, description: true, type: true }).shape,
@@ -252,16 +252,16 @@ export const contextView = z
     ],
   });
 
-/** An election discloses who voted in groups of at least this many voters (completions 5.6). */
+/** An election discloses who has voted in groups of at least this many voters (completions 5.6). */
 export const DISCLOSED_TOGETHER = 5;
 
-/** How an event discloses who voted; null for a poll, which hides nothing. */
+/** How an event discloses who has voted; null for a poll, which hides nothing. */
 export function disclosureOf(event: VotingEvent, waiting: boolean): VotingEventView['disclosure'] {
   return secrecyOf(event) === 'secret' ? { everyBallots: DISCLOSED_TOGETHER, waiting } : null;
 }
 
 interface Counted {
-  /** Whether a voter who voted is not disclosed yet. */
+  /** Whether a voter who has voted is not disclosed yet. */
   readonly waiting?: boolean;
   /** Confirmed ballots of the present round of the rehearsal. */
   readonly ballots?: number;
@@ -289,10 +289,10 @@ export const settingsOf = (event: VotingEvent) => ({
 export const startOf = (event: VotingEvent, nowMs: number): number | null =>
   missedStart(event, nowMs) === null ? event.startsAt : null;
 
-/** The event that a message of a webhook is about. */
+/** The event that a webhook message is about. */
 export const aboutOf = ({ accountId, id }: Pick<VotingEvent, 'accountId' | 'id'>) => ({ accountId, votingEventId: id });
 
-/** The organizer's shape of a voting event (completions 3). @param counted figures from other tables */
+/** The event as organizers see it (completions 3). @param counted figures from other tables */
 export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = {}): VotingEventView {
   const status = shownStatusAt(event, nowMs);
   const settings = settingsOf(event);
@@ -317,7 +317,7 @@ export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = 
   return pick(shown, namesOf(votingEventView.shape));
 }
 
-/** Whether a vote key may read the results now (completions 5.6). */
+/** Whether a key with the scope `vote` may read the results now (completions 5.6). */
 export function publicResultsAvailable(event: VotingEvent, nowMs: number): boolean {
   return event.resultsVisibility === 'live' || publishedTime(event, nowMs) !== null;
 }

@@ -31,9 +31,9 @@ export interface EndpointWithSecret {
   readonly secret: string;
 }
 
-/** How long the old secret also signs after a rotation. */
+/** How long the old secret also signs messages after a rotation. */
 const OLD_SECRET_MS = DAY_MS;
-/** Most secrets that sign one message, including the present one. */
+/** Most secrets that sign a message, including the present secret. */
 const MOST_SECRETS = 5;
 
 /** Creates an endpoint (contract, "Webhook endpoint management"). @throws ApiError 404 for an event that is gone; 422 `plan_limit` */
@@ -44,7 +44,7 @@ export async function createEndpoint(
   votingEventId: string | null,
   body: NewEndpoint,
 ): Promise<EndpointWithSecret> {
-  // The deletion of an event retires its endpoints: one that came after it would be in no list, and count all the same.
+  // The deletion of an event retires its endpoints. An endpoint that came later would be in no list, but would count against the limit.
   if (votingEventId !== null && !(await holdsEvent(tx, votingEventId))) throw notFound();
   const limit = deps.plans[owner.plan as keyof Plans].webhookEndpoints;
   if ((await countEndpointsLocked(tx, owner.accountId)) >= limit) throw planLimit('webhook_endpoints', limit);
@@ -70,7 +70,7 @@ export async function createEndpoint(
   return { endpoint, secret };
 }
 
-/** Changes an endpoint, or switches it on or off. Switching on a disabled endpoint clears the reason and the failure count. */
+/** Changes an endpoint, or switches it on or off. Switching on a disabled endpoint clears the reason and the count of failures. */
 export async function changeEndpoint(
   tx: Transaction,
   deps: EndpointDeps,
@@ -102,7 +102,7 @@ export async function changeEndpoint(
   return after;
 }
 
-/** Starts `ballot.confirmed` for a new subscriber at the present count: ballots confirmed earlier cause no message. */
+/** Starts `ballot.confirmed` for a new subscriber at the present count, so that ballots confirmed earlier cause no message. */
 async function beginAnnouncements(tx: Transaction, after: WebhookEndpoint, before?: WebhookEndpoint): Promise<void> {
   const asks = (endpoint: WebhookEndpoint | undefined) => endpoint?.eventTypes.includes('ballot.confirmed') === true;
   if (asks(after) && !asks(before)) await tx.execute(sql`SELECT begin_ballot_announcements(${after.id})`);
@@ -114,7 +114,7 @@ export async function removeEndpoint(tx: Transaction, deps: EndpointDeps, caller
   await record(tx, deps, caller, endpoint, 'deleted', {});
 }
 
-/** Gives an endpoint a new secret. Secrets replaced within the last day, at most four, also sign, so that a receiver can change over. */
+/** Gives an endpoint a new secret. Secrets replaced within the last day, at most four, also sign, so that a receiver has time to change. */
 export async function rotateSecret(
   tx: Transaction,
   deps: EndpointDeps,
@@ -137,7 +137,7 @@ export async function rotateSecret(
   return { endpoint, secret };
 }
 
-/** Queues a test message for an endpoint. @returns the ID of its delivery @throws ApiError 404, 409 `endpoint_disabled` */
+/** Queues a test message to an endpoint. @returns the ID of its delivery @throws ApiError 404, 409 `endpoint_disabled` */
 export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: string): Promise<string> {
   const endpoint = await requireLocked(tx, id);
   requireActive(endpoint);
@@ -159,13 +159,13 @@ export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: stri
   return deliveryId;
 }
 
-/** @throws ApiError 404, also for a message about a voter or candidate who was deleted since: it holds what was erased (completions 3, rule 2) */
+/** @throws ApiError 404, also if the message describes a voter or candidate who was deleted: it has erased data (completions 3, rule 2) */
 export async function requireDelivery(executor: Executor, id: string, deliveryId: string): Promise<void> {
   const delivery = orNotFound(await findDelivery(executor, id, deliveryId));
   if (await isOfDeletedPerson(executor, delivery)) throw notFound();
 }
 
-/** Queues a delivery again, whatever its status; the message keeps its ID. @throws ApiError 404; 409 `endpoint_disabled` */
+/** Queues a delivery again, whatever its status. The message keeps its ID. @throws ApiError 404; 409 `endpoint_disabled` */
 export async function retryDelivery(tx: Transaction, id: string, deliveryId: string): Promise<void> {
   const endpoint = await requireLocked(tx, id);
   await requireDelivery(tx, id, deliveryId);
@@ -194,7 +194,7 @@ async function record(
   await recordChange(tx, deps, { accountId, votingEventId, keyId: caller.keyId, action, resource, after });
 }
 
-/** Hides a deleted event's endpoints. They receive late messages until `forgetDeliveries` deletes them, in 14 days. */
+/** Hides the endpoints of a deleted event. They still receive late messages, until `forgetDeliveries` deletes them after 14 days. */
 export async function retireEndpoints(tx: Transaction, votingEventId: string, nowMs: number): Promise<void> {
   await tx.update(webhookEndpoints).set({ retiredAt: nowMs }).where(eq(webhookEndpoints.votingEventId, votingEventId));
 }

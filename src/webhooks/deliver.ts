@@ -24,35 +24,35 @@ import { openSecret, signMessage } from './signature.ts';
 type DeliverDeps = RecordDeps & Pick<Deps, 'db' | 'log' | 'secrets'>;
 
 const PER_PROCESS = 200;
-/** Limit of concurrent deliveries to endpoints not yet known to answer quickly: slow receivers must not use up `PER_PROCESS`. */
+/** Most concurrent deliveries to endpoints that are not known yet to answer quickly: slow receivers must not use up `PER_PROCESS`. */
 const PER_PROCESS_UNPROVEN = 150;
-/** Limit of deliveries under way plus outcomes not yet stored. */
+/** Most deliveries that are under way or whose outcome is not stored yet. */
 const MAX_RUNNING = 3 * PER_PROCESS;
-/** Most endpoints that one process holds, beside one of each account that holds none. */
+/** Most endpoints that a process holds (has leased). Beyond these, it holds only one for each account that has none. */
 const MAX_QUEUES = 1_000;
-/** Duration of a hold (the lease of an endpoint): longer than two exchanges, but expired within a minute after a sender's crash. */
+/** Duration of a hold, which is the lease of an endpoint: longer than two exchanges, but over within a minute if the sender crashes. */
 const HOLD_MS = 45 * SECOND_MS;
 const RENEW_BEFORE_MS = 30 * SECOND_MS;
 const LOOK_AGAIN_MS = 200;
-/** Time between queries for due endpoints while this process holds none, because nothing was due lately. */
+/** Time between queries for due endpoints while this process holds none, because nothing was due recently. */
 const IDLE_LOOK_MS = SECOND_MS;
-/** Time between these queries while no endpoint exists: the first message to the first endpoint waits at most this long. */
+/** Time between these queries while there is no endpoint. The first message to the first endpoint waits at most this long. */
 const NO_ENDPOINT_LOOK_MS = 5 * SECOND_MS;
 const BREATH_MS = 2;
-/** Pause after a failed turn, for example while the database is unreachable. */
+/** Pause after a failed turn, for example if the database cannot be reached. */
 const FAULT_PAUSE_MS = SECOND_MS;
 const UNNOTED_PAUSE_MS = 5 * SECOND_MS;
 
-/** Sends due deliveries. One sender holds an endpoint, so that its limit holds across processes; queues take turns. */
+/** Sends due deliveries. One sender at a time holds an endpoint, so that its limit applies across processes. Queues take turns. */
 export class WebhookSender {
   readonly #deps: DeliverDeps;
   readonly #poster: Poster;
   readonly #name: string = randomUUID();
   readonly #queues = new Map<string, EndpointQueue>();
   readonly #running = new Set<Promise<void>>();
-  /** Group commit: successes that arrive while one statement runs are stored together by the next. */
+  /** Group commit: successes that arrive while a statement runs are stored together by the next statement. */
   readonly #notes: Batcher<DeliveredNote, undefined>;
-  /** Each failure is a transaction. An account's run one after the other, so that the connections of this sender stay free for the others. */
+  /** Each failure is stored in a transaction. An account's run one after the other, so that connections stay free for other accounts. */
   readonly #failures = new SharedTurns();
   readonly #roundRobin = new RoundRobin();
   readonly #underWay = new Places(PER_PROCESS);
@@ -63,7 +63,7 @@ export class WebhookSender {
   #timer: NodeJS.Timeout | undefined;
   #turning: Promise<void> | undefined;
   readonly #stopping = new AbortController();
-  /** Set when `stop` aborts the exchanges under way: their failures say nothing about the receivers and are not stored. */
+  /** Set when `stop` aborts the running exchanges. Their failures say nothing about the receivers, and are not stored. */
   #cut = false;
 
   constructor(deps: DeliverDeps, poster: Poster) {
@@ -98,7 +98,7 @@ export class WebhookSender {
     }, waitMs);
   }
 
-  /** Starts the next turn at once, because a queue needs a refill. */
+  /** Starts the next turn at once, because a queue needs new deliveries. */
   #wake(): void {
     if (this.#timer === undefined || this.#hurried) return;
     this.#hurried = true;
@@ -122,15 +122,15 @@ export class WebhookSender {
     this.#schedule(waitMs);
   }
 
-  /** Takes holds on endpoints with due deliveries, renews holds, and drops deliveries read before a change of their endpoint. */
+  /** Takes and renews holds on endpoints with due deliveries. Drops deliveries that were read before a change of their endpoint. */
   async #look(): Promise<void> {
-    // This process's clock, for its own schedule only: the statement compares holds by the database's clock.
+    // This process's clock decides only its own schedule. The statement compares holds by the database's clock.
     const nowMs = monotonicMs();
     const isCrowded = this.#queues.size > MAX_QUEUES / 2;
     const left = new Map<string, number>();
     for (const queue of this.#queues.values()) {
       queue.wake(nowMs);
-      // The hold ended: nothing was due for a while, or another sender has taken the endpoint.
+      // The hold has ended: nothing was due for a while, or another sender has taken the endpoint.
       const hasEnded = queue.heldUntil <= nowMs && !queue.isAtWork;
       if (!hasEnded && !(isCrowded && queue.canLeave)) continue;
       this.#queues.delete(queue.endpointId);
@@ -171,12 +171,12 @@ export class WebhookSender {
     for (const queue of needing) queue.fill(due.get(queue.endpointId) ?? [], places.get(queue.endpointId) ?? 0);
   }
 
-  /** Begins deliveries, one queue after the other, until a limit is reached or nothing waits. */
+  /** Begins deliveries, from one queue after the other, until a limit is reached or nothing waits. */
   #send(): void {
     while (!this.#stopping.signal.aborted) {
       const queue = this.#roundRobin.next([this.#underWay, this.#unfinished], this.#unproven);
       if (queue === undefined) return;
-      // The hold could end during the exchange: this queue waits until the hold is renewed.
+      // The hold could end during the exchange, so this queue waits until the hold is renewed.
       if (!queue.isReady || queue.heldUntil < monotonicMs() + TIME_LIMITS.webhookExchangeMs) continue;
       const delivery = queue.begin();
       if (delivery !== undefined) this.#run(queue, delivery);
@@ -248,7 +248,7 @@ export class WebhookSender {
     }
   }
 
-  /** Waits up to `graceMs` for deliveries under way, aborts the rest, and releases the holds, so that another sender continues at once. */
+  /** Waits up to `graceMs` for running deliveries and aborts the others. Releases the holds, so that another sender continues at once. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);

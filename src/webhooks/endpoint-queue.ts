@@ -2,46 +2,46 @@ import type { DueDelivery } from './sending-repository.ts';
 
 /** Most concurrent deliveries of one endpoint. */
 const MAX_CONCURRENCY = 10;
-/** Concurrency that an endpoint begins with; every quick answer raises it by one. */
+/** The concurrency with which an endpoint begins. Each quick answer raises it by one. */
 const FIRST_CONCURRENCY = 3;
-/** Concurrency after a slow answer, so that a slow receiver takes few of the places that all endpoints share. */
+/** The concurrency after a slow answer, so that a slow receiver takes few of the places that all endpoints share. */
 const SLOW_CONCURRENCY = 1;
 const SLOW_MS = 3_000;
-/** After this many failures in a row, an endpoint gets one message at a time, with a rest after each, until a delivery succeeds. */
+/** After this many failures in a row, an endpoint gets one message at a time, with a rest after each, until one delivery succeeds. */
 export const FAILURES_TO_PROBE = 3;
 /**
- * Length of the rest, by failures in a row. Each failure costs a commit (a thousand messages to dead receivers saturated the disk) and,
- * where the receiver's certificates are made for it, 0.4 s of the thread that sends.
+ * Length of the rest, by failures in a row. Each failure costs a commit (a thousand messages to dead receivers saturated the disk). If an
+ * attacker made the receiver's certificates for it, each also costs the sending thread 0.4 s.
  */
 const RESTS: readonly (readonly [failures: number, restMs: number])[] = [
   [30, 30_000],
   [10, 1_000],
 ];
-/** Limit of outcomes of one endpoint that are not yet stored: after a sender's crash, at most this many deliveries are sent twice. */
+/** Most outcomes of an endpoint that are not stored yet. If the sender crashes, at most this many deliveries are sent twice. */
 const MAX_UNNOTED = 20;
-/** Deliveries that are read ahead for an endpoint at full concurrency. */
+/** Number of deliveries that are read in advance for an endpoint at full concurrency. */
 const READ_AHEAD = 120;
 
-/** A sender's state of one endpoint that it holds. */
+/** The state of an endpoint in the sender that holds it (has leased it). */
 export class EndpointQueue {
   readonly endpointId: string;
   readonly accountId: string;
-  /** When this sender's hold of the endpoint ends, by `monotonicMs`. */
+  /** When this sender's hold on the endpoint ends, by `monotonicMs`. */
   heldUntil = 0;
   /** Whether more deliveries may be due than were read. */
   mayHaveMore = true;
   waiting: DueDelivery[] = [];
   readonly underWay = new Set<string>();
-  /** IDs of answered deliveries whose outcome is not yet stored. */
+  /** IDs of answered deliveries whose outcome is not stored yet. */
   readonly unnoted = new Set<string>();
-  /** IDs of deliveries that ended since the last query for due deliveries began: its result may still contain them. */
+  /** IDs of deliveries that ended after the last query for due deliveries began. Its result may still contain them. */
   readonly ended = new Set<string>();
   #concurrency: number;
   #failures: number;
   /** When the rest ends, by `monotonicMs`; null while the endpoint does not rest. */
   #restsUntil: number | null = null;
 
-  /** @param failures in a row before this sender took the endpoint */
+  /** @param failures number of failures in a row before this sender took the endpoint */
   constructor(endpointId: string, accountId: string, failures: number) {
     this.endpointId = endpointId;
     this.accountId = accountId;
@@ -53,7 +53,7 @@ export class EndpointQueue {
     return this.isAtWork || this.waiting.length > 0 || this.mayHaveMore;
   }
 
-  /** Whether the endpoint has nothing to do until its next message or the end of its rest: it can leave its place to another. */
+  /** Whether the endpoint has nothing to do until its next message or the end of its rest. Then it can give its place to another. */
   get canLeave(): boolean {
     return !this.isAtWork && (!this.isBusy || this.#restsUntil !== null);
   }
@@ -62,7 +62,7 @@ export class EndpointQueue {
     return this.underWay.size > 0 || this.unnoted.size > 0;
   }
 
-  /** Whether the endpoint has not yet shown that it answers quickly. */
+  /** Whether the endpoint has not shown yet that it answers quickly. */
   get isUnproven(): boolean {
     return this.#concurrency <= FIRST_CONCURRENCY;
   }
@@ -76,20 +76,20 @@ export class EndpointQueue {
     return this.mayHaveMore && this.waiting.length < this.#concurrency;
   }
 
-  /** How many due deliveries to read: the result also contains deliveries under way, and those whose outcome is not yet stored. */
+  /** How many due deliveries to read. The result also contains deliveries that are under way or whose outcome is not stored yet. */
   get wanted(): number {
     return (
       this.underWay.size + this.unnoted.size + (this.#concurrency === MAX_CONCURRENCY ? READ_AHEAD : this.#concurrency)
     );
   }
 
-  /** Replaces the waiting deliveries by newly read ones. @param asked the limit of that read */
+  /** Replaces the waiting deliveries by newly read deliveries. @param asked the limit of this read */
   fill(due: readonly DueDelivery[], asked: number): void {
     this.waiting = due.filter(({ id }) => !this.underWay.has(id) && !this.unnoted.has(id) && !this.ended.has(id));
     this.mayHaveMore = due.length >= asked;
   }
 
-  /** Drops deliveries read before a change of the endpoint. @param version undefined if it is disabled or deleted */
+  /** Drops deliveries that were read before a change of the endpoint. @param version undefined if it is disabled or deleted */
   check(version: number | undefined): void {
     if (this.waiting.every(({ endpointVersion }) => endpointVersion === version)) return;
     this.waiting = [];
@@ -102,7 +102,7 @@ export class EndpointQueue {
     return next;
   }
 
-  /** Frees the place of a delivery after its exchange, and adjusts the concurrency. @param nowMs by `monotonicMs` */
+  /** Frees the place of a delivery after its exchange, and adjusts the concurrency. @param nowMs time by `monotonicMs` */
   answer(id: string, durationMs: number, arrived: boolean, nowMs: number): void {
     this.underWay.delete(id);
     this.unnoted.add(id);
@@ -114,12 +114,12 @@ export class EndpointQueue {
       probes || durationMs > SLOW_MS ? SLOW_CONCURRENCY : Math.min(this.#concurrency + 1, MAX_CONCURRENCY);
   }
 
-  /** Ends the pause of a failing endpoint when its time is over. @param nowMs by `monotonicMs` */
+  /** Ends the rest of a failing endpoint if its time is over. @param nowMs time by `monotonicMs` */
   wake(nowMs: number): void {
     if (this.#restsUntil !== null && nowMs >= this.#restsUntil) this.#restsUntil = null;
   }
 
-  /** How long the endpoint still rests, in ms. @param nowMs by `monotonicMs` */
+  /** How long the endpoint still rests, in ms. @param nowMs time by `monotonicMs` */
   restMs(nowMs: number): number {
     return this.#restsUntil === null ? 0 : Math.ceil(this.#restsUntil - nowMs);
   }
@@ -132,8 +132,8 @@ export class EndpointQueue {
 }
 
 /**
- * A number of places that accounts share. An account may take one only while it has fewer than are free: however many endpoints it
- * has and however long they hang, others find places at once.
+ * Places that accounts share. An account may take a place only while it has fewer places than are free. So even if it has many endpoints
+ * that hang for long, others find places at once.
  */
 export class Places {
   #free: number;
@@ -164,7 +164,7 @@ export class Places {
   }
 }
 
-/** Queues of one kind. Accounts take turns, and within an account its queues do. */
+/** Queues of one kind. Accounts take turns, and so do the queues of an account. */
 class AccountTurns {
   readonly #accounts = new Map<string, Set<EndpointQueue>>();
 
@@ -184,7 +184,7 @@ class AccountTurns {
       const [queue] = own;
       if (queue === undefined || !places.every((some) => some.allow(accountId))) continue;
       this.delete(queue);
-      // To the end, behind the other accounts.
+      // Move the account to the end, behind the other accounts.
       if (this.#accounts.delete(accountId)) this.#accounts.set(accountId, own);
       return queue;
     }
@@ -192,13 +192,13 @@ class AccountTurns {
   }
 }
 
-/** The queues that can begin a delivery, in the order of their turns. After its turn a queue goes to the end. */
+/** The queues that can begin a delivery, in the order of their turns. After its turn, a queue goes to the end. */
 export class RoundRobin {
   readonly #proven = new AccountTurns();
   readonly #unproven = new AccountTurns();
   #preferUnproven = false;
 
-  /** Gives a queue a turn, if it is ready for one and has none yet. */
+  /** Gives a queue a turn if it is ready and has no turn yet. */
   add(queue: EndpointQueue): void {
     if (!queue.isReady) return;
     (queue.isUnproven ? this.#unproven : this.#proven).add(queue);
@@ -206,9 +206,9 @@ export class RoundRobin {
   }
 
   /**
-   * Takes the next queue whose account may take a place of each kind: in turns one that has shown that it answers and one that has
-   * not (`isUnproven`), so that neither kind starves the other.
-   * @param trials places that only queues which have not shown that they answer need
+   * Takes the next queue whose account may take one of all these places. Queues that have shown that they answer quickly alternate with
+   * queues that have not (`isUnproven`), so that neither kind starves the other.
+   * @param trials places that only queues need which have not shown that they answer quickly
    */
   next(places: readonly Places[], trials: Places): EndpointQueue | undefined {
     const unproven = () => this.#unproven.next([...places, trials]);

@@ -56,7 +56,7 @@ interface SeenEvent {
   readonly role: Role;
 }
 
-/** Finds an event that the account may see. `src/app.ts` passes it: this folder may not import src/voting-events. */
+/** Finds an event that the account may see. `src/app.ts` passes it, because this folder may not import src/voting-events. */
 type FindSeenEvent<Found> = (accountId: string, reference: string) => Promise<Found>;
 
 const withSecret = ({ endpoint, secret }: EndpointWithSecret) => ({ ...viewEndpoint(endpoint), secret });
@@ -67,7 +67,7 @@ const urlFaultBy =
     endpointUrlFault(url, webhookReach) ??
     (ownInbox.isBeside(url) ? 'must name an inbox of the console where it leads to this service' : undefined);
 
-/** Loads an endpoint for its own account only: accounts that share its event see neither it nor its deliveries (completions 2.5). */
+/** Loads an endpoint for its own account only. Accounts that share its event see neither it nor its deliveries (completions 2.5). */
 const loadEndpoint = (deps: Deps) =>
   findTarget(async (c) => {
     const found = await findEndpoint(deps.db, c.req.param('id') ?? '');

@@ -15,7 +15,7 @@ const REASONS: Readonly<Record<DisabledReason, string>> = {
   url_not_allowed: 'its address is not one that may be called',
 };
 
-/** Disables a failing endpoint and mails its owner. Pending deliveries resume when the endpoint is switched on again. */
+/** Disables a failing endpoint, and mails its owner. Pending deliveries resume when the endpoint is switched on again. */
 async function disableEndpoint(
   tx: Transaction,
   deps: RecordDeps,
@@ -41,7 +41,7 @@ async function disableEndpoint(
       after: { reason },
     },
   });
-  // The address may hold a token in its query: the mail names host and path only.
+  // The address may have a token in its query, so the mail names only host and path.
   const { origin, pathname } = new URL(endpoint.url);
   await mailAccount(
     tx,
@@ -52,7 +52,7 @@ async function disableEndpoint(
   );
 }
 
-/** How long after an attempt the next one comes: ten attempts over 75 hours, so that a weekend's outage loses nothing. */
+/** The pause after each attempt. The ten attempts take 75 hours, so that an outage over a weekend loses nothing. */
 const PAUSES_MS = [
   5 * SECOND_MS,
   5 * MINUTE_MS,
@@ -65,17 +65,17 @@ const PAUSES_MS = [
   24 * HOUR_MS,
 ];
 export const MAX_TRIES = PAUSES_MS.length + 1;
-/** Shifts each pause at random by up to this share, so that deliveries that failed together are not retried together. */
+/** Each pause is changed at random by up to this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
 /** Minimum pause after a timeout or an answer 429. */
 const PATIENCE_MS = 60 * SECOND_MS;
 
 interface FailedTry {
-  /** Attempts so far, this one included. */
+  /** Number of attempts so far, with this one. */
   readonly tries: number;
-  /** The receiver answered 429, or did not answer in time. */
+  /** Whether the receiver answered 429, or did not answer in time. */
   readonly slow: boolean;
-  /** The pause that the receiver's Retry-After requests. */
+  /** The pause that the receiver's Retry-After asks for. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -89,12 +89,12 @@ export function pauseAfter({ tries, slow, retryAfterMs }: FailedTry, random: num
   return Math.round(Math.max(asked, slow ? PATIENCE_MS : 0));
 }
 
-/** An endpoint is disabled after this many failures in a row if it also had no success for this long. */
+/** An endpoint is disabled after this many failures in a row, if it has had no success for `SILENCE_TO_DISABLE_MS`, either. */
 const FAILURES_TO_DISABLE = 10;
 const SILENCE_TO_DISABLE_MS = 72 * HOUR_MS;
 const PATIENT_STATUSES = new Set([429, 502, 503, 504]);
 
-/** The pause that Retry-After (seconds or a date) requests, in ms; undefined without a valid header and a `PATIENT_STATUSES` status. */
+/** The pause that Retry-After (seconds or a date) asks for, in ms. Undefined without a valid header, or if the status is not patient. */
 function retryAfterMs({ status, retryAfter }: PostOutcome, nowMs: number): number | undefined {
   if (status === null || !PATIENT_STATUSES.has(status) || retryAfter === null) return undefined;
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * SECOND_MS;
@@ -115,11 +115,11 @@ export async function noteFailure(
   if (endpoint === undefined) return;
   const nowMs = await readNow(tx);
   const { status, durationMs, body } = outcome;
-  // Read under the lock: the organizer may have asked for the message again during the exchange.
+  // Read it under the lock, because the organizer may have asked for the message again during the exchange.
   const tries = ((await findDelivery(tx, endpoint.id, delivery.id))?.tries ?? delivery.tries) + 1;
   const slow = outcome.error === 'timeout' || status === 429;
   const pauseMs = pauseAfter({ tries, slow, retryAfterMs: retryAfterMs(outcome, nowMs) }, Math.random());
-  // The old address of an endpoint that has another one by now: the message goes to that one at once.
+  // The message failed at an old address, and the endpoint has another one now: it goes to the new address at once.
   const isMoved = endpoint.url !== delivery.url;
   const ended = !isMoved && (tries >= MAX_TRIES || pauseMs === undefined);
   const redirected = status !== null && status >= 300 && status < 400;

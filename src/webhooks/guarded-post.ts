@@ -10,14 +10,14 @@ import { isRefusedAddress } from '#src/platform/network-address.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { endpointUrlFault, isWithinReach, type WebhookReach } from './receiver-url.ts';
 
-/** Most bytes of an answer that are read, and most that are stored. */
+/** Most bytes of an answer that are read, and most bytes that are stored. */
 const MAX_READ_BYTES = 16_384;
 const MAX_KEPT_BYTES = 2_048;
 
 interface PostAnswer {
   readonly status: number;
   readonly retryAfter: string | null;
-  /** The start of the answer's body. */
+  /** The beginning of the answer's body. */
   readonly body: string;
 }
 
@@ -25,17 +25,17 @@ class ExchangeTimeout extends Error {
   override readonly name = 'TimeoutError';
 }
 
-/** The start of a body as text, without NUL bytes, which PostgreSQL rejects. */
+/** The beginning of a body as text, without NUL bytes, which PostgreSQL refuses. */
 function startOf(chunks: readonly Uint8Array[]): string {
   const kept = Buffer.concat(chunks)
     .subarray(0, MAX_READ_BYTES)
     .filter((byte) => byte !== 0)
     .subarray(0, MAX_KEPT_BYTES);
-  // `stream` drops a character cut in half at the end instead of replacing it.
+  // With `stream`, a character that is cut in half at the end is dropped instead of replaced.
   return new TextDecoder().decode(kept, { stream: true });
 }
 
-/** Posts a text and reads the start of the answer, without redirects. @throws the network error, or a `TimeoutError` */
+/** Posts a text, and reads the beginning of the answer. Follows no redirect. @throws the network error, or a `TimeoutError` */
 async function postMessage(
   dispatcher: Dispatcher,
   url: string,
@@ -55,11 +55,11 @@ async function postMessage(
       for await (const chunk of answer.body) {
         chunks.push(chunk);
         bytes += chunk.length;
-        // Closes the connection, so that a long answer cannot fill the memory.
+        // Leaving the loop closes the connection, so that a long answer cannot fill the memory.
         if (bytes >= MAX_READ_BYTES) break;
       }
     } catch (fault) {
-      // The status is the answer, even where the body breaks off. A body that comes too slowly is a timeout.
+      // The status counts as the answer even if the body breaks off. A body that comes too slowly is a timeout.
       if (late.signal.aborted) throw fault;
     }
     const retryAfter = answer.headers['retry-after'];
@@ -75,14 +75,14 @@ async function postMessage(
 
 export interface PostOutcome {
   readonly status: number | null;
-  /** Why there is no answer, as one word; null if there is an answer. */
+  /** Why there is no answer, in one word; null if there is an answer. */
   readonly error: string | null;
   readonly body: string | null;
   readonly retryAfter: string | null;
   readonly durationMs: number;
 }
 
-/** Thrown for a private or reserved address: users must not make this service connect there (SSRF). */
+/** Thrown for a private or reserved address, to which users must not make this service connect (SSRF). */
 class RefusedAddress extends Error {
   readonly code = 'address_not_allowed';
 }
@@ -93,11 +93,11 @@ type Resolve = (
   callback: (fault: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Time limit of one DNS query, and the number of tries. */
+/** Time limit of one DNS query, and number of tries. */
 const NAME_TIMEOUT_MS = 1_500;
 const NAME_TRIES = 2;
 
-/** Asks DNS servers: names that never resolve would block the few threads on which `getaddrinfo` runs. */
+/** Asks DNS servers directly: names that never resolve would block the few threads that run `getaddrinfo`. */
 function askNameServers(): Resolve {
   const resolver = new Resolver({ timeout: NAME_TIMEOUT_MS, tries: NAME_TRIES });
   return (hostname, _options, callback) => {
@@ -112,7 +112,7 @@ function askNameServers(): Resolve {
   };
 }
 
-/** Resolves a name and refuses it if any address is refused. The connection uses the checked addresses, against DNS rebinding. */
+/** Resolves a name, and refuses it if any of its addresses is refused. The connection uses the checked addresses (DNS rebinding). */
 const guardedLookup =
   (resolve: Resolve, isRefused: (address: string) => boolean): LookupFunction =>
   (hostname, options, callback) => {
@@ -130,7 +130,7 @@ const guardedLookup =
 
 const HOSTS_FILE = '/etc/hosts';
 
-/** As `resolve`, but asks the system for names of this machine: those without a dot, and those of its hosts file. */
+/** As `resolve`, but asks the system for this machine's own names: names without a dot, and names in its hosts file. */
 const ownNamesFirst =
   (resolve: Resolve): Resolve =>
   (hostname, options, callback) => {
@@ -141,8 +141,8 @@ const ownNamesFirst =
   };
 
 /**
- * A receiver cannot choose what its key exchange costs: with DHE it sends a prime of its own, and one of 10,000 bits holds the event loop for
- * a second, before any certificate is looked at. Nor can it ask for one exchange after the other.
+ * Limits what a receiver can make its key exchange cost. With DHE it would send its own prime, and a prime of 10,000 bits blocks the event
+ * loop for a second, before any certificate is looked at. It also cannot ask for further exchanges (renegotiation).
  */
 const TLS = {
   ciphers: `${DEFAULT_CIPHERS}:!kDHE`,
@@ -150,15 +150,15 @@ const TLS = {
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 };
 
-/** Most bytes that a receiver sends before the handshake ends: a chain of certificates usually has 3,000 to 8,000. */
+/** Most bytes that a receiver may send before the handshake ends. A chain of certificates usually has 3,000 to 8,000. */
 const MAX_HANDSHAKE_BYTES = 16_384;
 
-/** Thrown before the certificates are verified: 72 of them, with keys made for it, hold the event loop for half a second. */
+/** Thrown before the certificates are verified: 72 certificates with keys made for an attack block the event loop for half a second. */
 class LongHandshake extends Error {
   readonly code = 'CERTIFICATES_TOO_LONG';
 }
 
-/** A connection that TLS is spoken over, and that breaks off where the receiver's part of the handshake is too long. */
+/** Carries a TLS connection, and ends it if the receiver sends more than `MAX_HANDSHAKE_BYTES` during the handshake. */
 class HandshakeSocket extends Duplex {
   readonly #plain: Socket;
   #bytesLeft = MAX_HANDSHAKE_BYTES;
@@ -202,12 +202,12 @@ function countedConnector(options: buildConnector.BuildOptions): buildConnector.
   const connect = buildConnector(options);
   return (target, callback) => {
     if (target.protocol !== 'https:') return connect(target, callback);
-    // An address without a port has an empty one here, which undici would take for that of http.
+    // Without a port in the URL, `target.port` is empty, and undici would use the port of http.
     connect({ ...target, protocol: 'http:', port: target.port || '443' }, (fault, plain) => {
-      // With a fault undici gives no second argument.
+      // In case of an error, undici passes no second argument.
       if (!plain) return callback(fault ?? new Error('no connection'), null);
       const socket = new HandshakeSocket(plain);
-      // `tls.connect` takes any duplex stream; undici's type names a socket alone.
+      // `tls.connect` takes any duplex stream, but undici's type allows only a socket.
       connect({ ...target, httpSocket: socket as Duplex as Socket }, (...outcome) => {
         socket.handshakeEnded();
         callback(...outcome);
@@ -216,7 +216,7 @@ function countedConnector(options: buildConnector.BuildOptions): buildConnector.
   };
 }
 
-/** Connects as undici does, but never to a refused address. Literal IP addresses are checked here: Node calls no lookup for them. */
+/** Connects like undici, but never to a refused address. Checks literal IP addresses here, because Node calls no lookup for them. */
 function guardedConnector(reach: WebhookReach, resolve: Resolve): buildConnector.connector {
   const options = { timeout: TIME_LIMITS.webhookConnectMs, allowH2: false, ...TLS };
   const inside = countedConnector({ ...options, lookup: guardedLookup(ownNamesFirst(resolve), () => false) });
@@ -236,7 +236,7 @@ function errorWord(fault: unknown): string {
   for (let error: unknown = fault; error instanceof Error; error = error.cause) {
     const code = String(Reflect.get(error, 'code') ?? '');
     if (code === 'address_not_allowed') return code;
-    // ECONNREFUSED of a DNS query comes from the name server, not from the receiver.
+    // If a DNS query fails with ECONNREFUSED, the name server refused, not the receiver.
     const asked = String(Reflect.get(error, 'syscall') ?? '').startsWith('query');
     if (asked && !/TIMEOUT|ECANCELLED/.test(code)) return 'name_not_found';
     if (/TIMEOUT|TIMEDOUT|ECANCELLED/.test(code) || error.name === 'TimeoutError' || error.name === 'AbortError')
@@ -250,12 +250,12 @@ function errorWord(fault: unknown): string {
 }
 
 export interface Poster {
-  /** Sends a text; every failure of the exchange is an outcome. */
+  /** Sends a text. Any failure of the exchange is an outcome, not an error. */
   post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<PostOutcome>;
   close(): Promise<void>;
 }
 
-/** @param resolve looks up names that must be public; DNS servers by default @param exchangeMs of an exchange */
+/** @param resolve looks up names that must be public; by default by DNS servers @param exchangeMs time limit of an exchange */
 export function createPoster(
   reach: WebhookReach,
   resolve: Resolve = askNameServers(),

@@ -13,14 +13,14 @@ export interface NewestDelivery
   readonly url: string;
   readonly accountId: string;
   readonly endpointStatus: WebhookEndpoint['status'];
-  /** The number of all attempts; `attempts` holds only the last five, oldest first. */
+  /** Number of all attempts. `attempts` has only the last five, oldest first. */
   readonly attemptCount: number;
   readonly attempts: readonly Omit<WebhookAttempt, 'deliveryId'>[];
 }
 
 const MOST_ATTEMPTS = 5;
 
-/** The newest deliveries of all endpoints together, newest first, for the operator. */
+/** For the operator: the newest deliveries of all endpoints together, newest first. */
 export async function listNewestDeliveries(db: Database, limit: number): Promise<NewestDelivery[]> {
   const { rows } = await db.execute<{ delivery: NewestDelivery }>(sql`
     SELECT json_build_object('id', d.id, 'endpointId', d.endpoint_id, 'messageId', d.message_id, 'eventType', d.event_type,
@@ -38,7 +38,7 @@ export async function listNewestDeliveries(db: Database, limit: number): Promise
   return rows.map(({ delivery }) => delivery);
 }
 
-/** Sends a message again, whatever became of it. @throws ApiError `not_found`, 409 `endpoint_disabled` */
+/** Sends a message again, whatever its status. @throws ApiError `not_found`, 409 `endpoint_disabled` */
 export async function resendMessage(db: Database, endpointId: string, messageId: string): Promise<void> {
   await inTransaction(db, async (tx) => {
     const [id] = await valuesOf<string>(

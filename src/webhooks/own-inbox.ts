@@ -6,34 +6,34 @@ import { equalSecrets } from '#src/platform/secrets.ts';
 import { openSecret, signMessage } from './signature.ts';
 import { webhookEndpoints } from './tables.ts';
 
-/** Name of an inbox: the last segment of its URL. */
+/** The name of an inbox, which is the last segment of its URL. */
 export const INBOX_NAME = /^[a-z0-9][a-z0-9-]{0,39}$/;
 const HTTP_PORT = '80';
 const INBOX_URL = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?\/console\/inbox\/([a-z0-9-]{1,40})$/;
 
-/** The console's own webhook receiver. Closed until the console is served. */
+/** The console's own webhook receiver. It is closed until the console is served. */
 export class OwnInbox {
   #port: string | undefined;
 
-  /** @param port that the service listens on */
+  /** @param port on which the service listens */
   open(port: number): void {
     this.#port = String(port);
   }
 
-  /** The name of the inbox that a receiver's URL leads to; undefined for any other URL. */
+  /** The name of the inbox to which a receiver's URL leads; undefined for any other URL. */
   nameOf(url: string): string | undefined {
     const [, port = HTTP_PORT, name = ''] = INBOX_URL.exec(url) ?? [];
     return port === this.#port && INBOX_NAME.test(name) ? name : undefined;
   }
 
-  /** Whether a URL leads to this service but not to an inbox: the service must not post to its own API. @param url absolute */
+  /** Whether a URL leads to this service, but not to an inbox: the service must not post to its own API. @param url absolute */
   isBeside(url: string): boolean {
     const { host, port } = new URL(url);
     return isLoopbackHost(host) && (port === '' ? HTTP_PORT : port) === this.#port && this.nameOf(url) === undefined;
   }
 }
 
-/** Largest difference between a message's time and the present, as Standard Webhooks advises. */
+/** Largest difference between the time of a message and now. Standard Webhooks advises this limit. */
 const TOLERANCE_MS = 5 * MINUTE_MS;
 
 /** The outcome of a receiver's verification of a message, and the endpoint that sent the message. */
@@ -56,8 +56,8 @@ async function listSecrets({ db, secrets, ownInbox }: InboxDeps, inbox: string) 
 }
 
 /**
- * Verifies a message as its receiver should (Standard Webhooks 1.0), by the present secrets of the endpoints that send to the inbox.
- * @param inbox its name, as `INBOX_NAME` allows
+ * Verifies a message as its receiver should (Standard Webhooks 1.0). Uses the present secrets of the endpoints that send to the inbox.
+ * @param inbox its name, of the form `INBOX_NAME`
  * @param nowMs Unix milliseconds
  */
 export async function verifyAtInbox(

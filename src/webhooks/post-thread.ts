@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createPoster, type PostOutcome } from './guarded-post.ts';
 
-/** A message to send, as the thread gets it. */
+/** A message to send, as it is posted to the thread. */
 export interface Posted {
   readonly number: number;
   readonly sent: readonly [url: string, headers: Readonly<Record<string, string>>, body: string];

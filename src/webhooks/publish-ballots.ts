@@ -4,14 +4,14 @@ import { type Database, valuesOf } from '#src/database/client.ts';
 /** Minimum time between two `ballot.confirmed` messages of an event (completions 8.1). */
 const PAUSE_MS = 5_000;
 
-/** @param events IDs of events @returns IDs to try again later: their last message is younger than `PAUSE_MS` */
+/** @param events IDs of events @returns IDs of events to try again later, because their last message is younger than `PAUSE_MS` */
 const announce = (db: Database, events: readonly string[]): Promise<string[]> =>
   valuesOf(db, sql`SELECT id FROM announce_ballots(${sql.param(events)}::text[], ${PAUSE_MS}) AS a (id)`);
 
-/** Events that one statement processes. */
+/** Number of events per statement. */
 export const EVENTS_AT_ONCE = 500;
 
-/** Queues `ballot.confirmed` where a count grew, in case a process was killed before. Works in pages. */
+/** Queues `ballot.confirmed` for all events whose count grew, because a process may have been killed before it did so. Works in pages. */
 export async function publishAllBallots(db: Database): Promise<void> {
   for (let last: string | undefined = ''; last !== undefined; ) {
     const page: string[] = await valuesOf<string>(
@@ -26,7 +26,7 @@ export async function publishAllBallots(db: Database): Promise<void> {
   }
 }
 
-/** Queues `ballot.confirmed` for events whose ballots this process confirmed, at most once in 5 s each. No query if none were. */
+/** Queues `ballot.confirmed` for events whose ballots this process confirmed, at most once in 5 s each. Runs no query if there are none. */
 export class BallotPublisher {
   readonly #db: Database;
   #grown = new Set<string>();
@@ -43,7 +43,7 @@ export class BallotPublisher {
     if (this.#grown.size === 0) return;
     const events = [...this.#grown];
     this.#grown = new Set();
-    // After a failure the next run tries these events again.
+    // After a failure, the next run tries these events again.
     const left = await announce(this.#db, events).catch((fault: unknown) => {
       for (const id of events) this.#grown.add(id);
       throw fault;

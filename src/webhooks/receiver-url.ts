@@ -4,13 +4,13 @@ import { addressFault } from '#src/platform/text.ts';
 
 const LOWEST_FREE_PORT = 1_024;
 const HTTPS_PORT = 443;
-/** Host names that resolve inside the service's own network, or nowhere. */
+/** Host names that resolve within the service's own network, or not at all. */
 const INNER_NAMES =
   /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|home\.arpa|localdomain|invalid|onion)$/;
 
 /**
- * Which receivers the service sends to. `public`: public hosts over https. `loopback`: also this machine, over http; used with the console.
- * `private`: also private networks, over http; set by `WEBHOOK_ALLOW_PRIVATE`.
+ * The receivers to which the service sends. `public`: public hosts, over https. `loopback`: also this machine, over http; used with the
+ * console. `private`: also private networks, over http; set by `WEBHOOK_ALLOW_PRIVATE`.
  */
 export type WebhookReach = 'public' | 'loopback' | 'private';
 
@@ -18,7 +18,7 @@ export type WebhookReach = 'public' | 'loopback' | 'private';
 export const isWithinReach = (reach: WebhookReach, host: string): boolean =>
   reach === 'private' || (reach === 'loopback' && isLoopbackHost(host));
 
-/** What is wrong with the URL of a receiver; undefined if nothing is. */
+/** The fault of a receiver's URL in words; undefined for a valid URL. */
 export function endpointUrlFault(text: string, reach: WebhookReach): string | undefined {
   const fault = addressFault(text);
   if (fault !== undefined) return fault;
@@ -30,7 +30,7 @@ export function endpointUrlFault(text: string, reach: WebhookReach): string | un
   }
   if (isWithinReach(reach, url.host)) return undefined;
   if (url.protocol !== 'https:') return 'must begin with https://';
-  // Without the brackets of an IPv6 address and the final dot of a fully qualified name.
+  // Remove the brackets of an IPv6 address, and the final dot of a fully qualified name.
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (isIP(host) !== 0) return isRefusedAddress(host) ? 'must not point into a private network' : undefined;
   if (!host.includes('.') || INNER_NAMES.test(host)) return 'must name a public host';

@@ -10,11 +10,11 @@ export interface RecordDeps {
   readonly clock: Clock;
 }
 
-/** An event: the change for the audit trail, and the message for webhooks. */
+/** An event: a change for the audit trail, and a message for webhooks. */
 interface DomainEvent {
   readonly change: Change;
   readonly type: EventType;
-  /** The same object that the API returns. Must not contain a voter key, a confirmation code or a choice. */
+  /** The object that the API also returns. It must not contain a voter key, a confirmation code or a choice. */
   readonly data: unknown;
 }
 
@@ -26,7 +26,7 @@ export async function recordEvent(tx: Transaction, deps: RecordDeps, event: Doma
 
 type About = Pick<Change, 'accountId' | 'votingEventId'>;
 
-/** The statement that queues a message about each fact for every subscribed endpoint. */
+/** The statement that queues a message about each fact to every subscribed endpoint. */
 function queueMessages(
   { ids }: Pick<RecordDeps, 'ids'>,
   about: About,
@@ -40,7 +40,7 @@ function queueMessages(
     SELECT record_webhook_events(${about.accountId}, ${about.votingEventId}, ${type}, ${messages}::text[], ${data}::text[])`;
 }
 
-/** Whether any endpoint subscribed to a type, by the same rule as in `record_webhook_events`. */
+/** Whether an endpoint has subscribed to a type, by the same rule as in `record_webhook_events`. */
 const hasSubscriber = (tx: Transaction, { accountId, votingEventId }: About, type: EventType) =>
   isTrue(
     tx,
@@ -48,21 +48,21 @@ const hasSubscriber = (tx: Transaction, { accountId, votingEventId }: About, typ
       AND (e.voting_event_id IS NULL OR e.voting_event_id = ${votingEventId}) AND ${type} = ANY (e.event_types))`,
   );
 
-/** Facts per statement: 200 endpoints may have subscribed to each, and a statement has three seconds. */
+/** Facts per statement. 200 endpoints may have subscribed to each, and a statement may take three seconds. */
 const PUBLISHED_TOGETHER = 250;
-/** Fewer where persons were deleted: each may stand in several messages to each endpoint. */
+/** Fewer facts per statement if persons were deleted, because each may be in several messages to each endpoint. */
 const DELETED_TOGETHER = 50;
 
-/** The ID of the message of a job's run: the same for each attempt, so that receivers know a message that is sent again. */
+/** The message ID of a job's run. It is the same for each attempt, so that receivers recognise a message that is sent again. */
 export function messageOfRun({ id }: JobRun): string {
   const [, createdAt = '0'] = id.split('/');
   return idOfThing('msg', Number(createdAt), id);
 }
 
 /**
- * Publishes facts of one type. Several facts are serialised only if an endpoint subscribed to the type, or if persons were deleted:
- * earlier messages about a deleted voter or candidate are erased with it.
- * @param message the ID of the message about the only fact (`messageOfRun`); a new one if left out
+ * Publishes facts of one type. Several facts are serialised only if an endpoint has subscribed to the type, or if persons were deleted:
+ * the earlier messages about deleted voters or candidates are erased, too.
+ * @param message the ID of the message about the only fact (`messageOfRun`); by default a new ID
  */
 export async function publish(
   tx: Transaction,

@@ -15,7 +15,7 @@ import type {
 
 type NewEndpointRow = typeof webhookEndpoints.$inferInsert;
 
-/** @param filter `votingEventId`: null lists the endpoints of the account itself */
+/** @param filter `votingEventId`: null lists only endpoints of the account itself */
 export async function listEndpoints(
   executor: Executor,
   accountId: string,
@@ -45,11 +45,11 @@ export const findEndpoint = (executor: Executor, id: string): Promise<WebhookEnd
   return firstOf(executor.select().from(webhookEndpoints).where(isThere));
 };
 
-/** An endpoint of any account, locked because it is about to be changed. */
+/** An endpoint of any account, locked for a change. */
 export const lockEndpoint = (tx: Transaction, id: string): Promise<WebhookEndpoint | undefined> =>
   firstOf(tx.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)).for('no key update'));
 
-/** Counts an account's endpoints. Locks the account's row first, so that two concurrent creations cannot exceed the limit. */
+/** Counts an account's endpoints. First locks the account's row, so that two concurrent creations cannot exceed the limit. */
 export async function countEndpointsLocked(tx: Transaction, accountId: string): Promise<number> {
   await tx.execute(sql`SELECT 1 FROM accounts WHERE id = ${accountId} FOR UPDATE`);
   return tx.$count(
@@ -58,7 +58,7 @@ export async function countEndpointsLocked(tx: Transaction, accountId: string): 
   );
 }
 
-/** Whether an event is there; it is not deleted before this transaction ends. */
+/** Whether an event exists. Prevents its deletion until this transaction ends. */
 export const holdsEvent = async (tx: Transaction, id: string): Promise<boolean> =>
   (await tx.execute(sql`SELECT FROM voting_events e WHERE e.id = ${id} AND e.deleted_at IS NULL FOR KEY SHARE`))
     .rowCount === 1;
@@ -79,20 +79,20 @@ export async function updateEndpoint(
   return row;
 }
 
-/** This many newest deliveries of a list show the whole stored answer of the receiver; older deliveries show its beginning. */
+/** This many newest deliveries of a list show the whole stored answer of the receiver. Older deliveries show only its beginning. */
 const TOLD_WHOLE = 100;
 const BEGINNING_CHARACTERS = 200;
 
-/** A delivery in a list, without the body that was sent. */
+/** A delivery in a list, without the sent body. */
 interface ListedDelivery {
   readonly delivery: Omit<WebhookDelivery, 'body'>;
   readonly attempts: WebhookAttempt[];
 }
 
-/** A message that is asked for again gets ten attempts more, each with 2 KiB of its answer. */
+/** Attempts that a list shows for a delivery. A repeated message gets ten more attempts, each with 2 KiB of its answer. */
 const ATTEMPTS_SHOWN = 20;
 
-/** One statement reads deliveries and their attempts, so that both come from one snapshot. */
+/** Reads deliveries and their attempts in one statement, so that both come from one snapshot. */
 export async function listDeliveries(
   executor: Executor,
   endpointId: string,
@@ -146,7 +146,7 @@ export async function listDeliveries(
 /** A delivery as a row of the CSV file, with the error of its last attempt. */
 export type TabledDelivery = Omit<WebhookDelivery, 'body'> & { readonly lastError: string | null };
 
-/** A page of an endpoint's deliveries, oldest first. @param after the last ID of the page before; empty for the first page */
+/** A page of an endpoint's deliveries, oldest first. @param after the last ID of the previous page; empty for the first page */
 export async function listDeliveriesAfter(
   executor: Executor,
   endpointId: string,
@@ -170,7 +170,7 @@ const at = (endpointId: string, id: string) =>
 export const findDelivery = (executor: Executor, endpointId: string, id: string) =>
   firstOf(executor.select().from(webhookDeliveries).where(at(endpointId, id)));
 
-/** Makes a delivery due now with its full number of attempts, unless its text was erased meanwhile; the message keeps its ID. */
+/** Makes a delivery due now, with all its attempts, unless its text was erased meanwhile. The message keeps its ID. */
 export async function sendAgain(tx: Transaction, endpointId: string, id: string): Promise<void> {
   await tx
     .update(webhookDeliveries)
@@ -178,7 +178,7 @@ export async function sendAgain(tx: Transaction, endpointId: string, id: string)
     .where(and(at(endpointId, id), ne(webhookDeliveries.body, '')));
 }
 
-/** Whether a message describes a voter or candidate who is deleted by now. A job erases the messages of a deleted event. */
+/** Whether a message describes a deleted voter or candidate: its body is erased, or a job will erase it because its event is deleted. */
 export async function isOfDeletedPerson(
   executor: Executor,
   { body, personId, personEventId }: WebhookDelivery,

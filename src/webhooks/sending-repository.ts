@@ -6,10 +6,10 @@ import { FAILURES_TO_PROBE } from './endpoint-queue.ts';
 import { webhookDeliveries, webhookEndpoints } from './tables.ts';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from './webhook-endpoint.ts';
 
-/** Most accounts that hold an endpoint although a sender has no room left. */
+/** Most accounts that get a first endpoint held although the sender has no room left. */
 const MOST_FIRST = 1_000;
 
-// `free` numbers what each account holds or could hold, failing endpoints last: one of each account comes before the second of any.
+// `free` numbers the endpoints that each account holds or could hold, failing ones last: the first of each account comes before a second.
 // `waiting` reads each endpoint's first delivery from the index. `(SELECT now_ms())` is evaluated once and can bound an index scan.
 const HOLD_DUE = `
   WITH RECURSIVE waiting AS (
@@ -50,13 +50,13 @@ const HOLD_DUE = `
 interface HoldRequest {
   readonly holder: string;
   readonly holdMs: number;
-  /** Endpoints that this sender holds. */
+  /** Endpoints that this sender holds (has leased). */
   readonly held: readonly string[];
-  /** Held endpoints whose hold ends soon and is to be renewed. */
+  /** Held endpoints whose hold ends soon and must be renewed. */
   readonly renewed: readonly string[];
-  /** Held endpoints with deliveries that were read and not yet sent. */
+  /** Held endpoints with deliveries that were read but not sent yet. */
   readonly read: readonly string[];
-  /** Endpoints that this sender lets go, and for how many ms each is to rest. */
+  /** Endpoints that this sender releases, with the ms that each must rest. */
   readonly left: ReadonlyMap<string, number>;
   /** How many more endpoints the sender can hold; negative if it holds too many. */
   readonly limit: number;
@@ -70,7 +70,7 @@ interface HoldRow {
   readonly version: string | null;
 }
 
-/** Takes holds on endpoints with due deliveries that no other sender holds, one account after the other, renews `renewed`, and lets `left` go. */
+/** Takes holds on due endpoints that no other sender holds, one account after the other; renews `renewed`, and releases `left`. */
 export async function holdDueEndpoints(pool: Pool, request: HoldRequest) {
   const { holder, held, renewed, read, left, limit, holdMs } = request;
   const values = [holder, held, renewed, limit, holdMs, read, [...left.keys()], [...left.values()]];
@@ -91,7 +91,7 @@ export async function holdDueEndpoints(pool: Pool, request: HoldRequest) {
   };
 }
 
-/** Releases all holds of a sender, so that another continues at once. */
+/** Releases all holds of a sender, so that another sender continues at once. */
 export async function releaseHolds(pool: Pool, holder: string): Promise<void> {
   await pool.query('DELETE FROM webhook_holds WHERE holder = $1', [holder]);
 }
@@ -114,7 +114,7 @@ export interface DueDelivery
   readonly endpointVersion: number;
 }
 
-/** The earliest due deliveries, including those under way. @param places the limit of each endpoint */
+/** The earliest due deliveries, including deliveries under way. @param places the limit of each endpoint */
 export async function listDue(pool: Pool, places: ReadonlyMap<string, number>): Promise<DueDelivery[]> {
   const rows = await runNamed<DueDelivery>(pool, 'list_due_deliveries', DUE, [
     [...places.keys()],
@@ -129,7 +129,7 @@ export interface DeliveredNote extends Pick<WebhookAttempt, 'deliveryId' | 'at' 
   readonly responseStatus: number;
 }
 
-/** A success updates an endpoint's row only after failures, or if `last_success_at` is older than this: most cause no write. */
+/** A success updates the endpoint's row only after failures, or if `last_success_at` is older than this, so that most write nothing. */
 const SUCCESS_NOTED_MS = 60_000;
 
 const NOTE_DELIVERED = `
@@ -152,7 +152,7 @@ const NOTE_DELIVERED = `
 
 /** Stores successful deliveries, many in one statement. */
 export async function noteDelivered(pool: Pool, notes: readonly DeliveredNote[]): Promise<void> {
-  // Not a prepared statement, so that each run is planned for the present size of the table. Batches are few, so planning is cheap.
+  // This is no prepared statement, so that each run is planned for the present size of the table. Batches are few, so planning is cheap.
   await pool.query(NOTE_DELIVERED, [
     notes.map(({ deliveryId }) => deliveryId),
     notes.map(({ endpointId }) => endpointId),
@@ -163,7 +163,7 @@ export async function noteDelivered(pool: Pool, notes: readonly DeliveredNote[])
   ]);
 }
 
-/** Stores a failed attempt and the delivery's next status. A delivery that another sender delivered meanwhile stays `delivered`. */
+/** Stores a failed attempt and the next status of its delivery. If another sender has delivered it meanwhile, it stays `delivered`. */
 export async function noteFailedAttempt(
   tx: Transaction,
   { endpointId, deliveryId, ...attempt }: Omit<WebhookAttempt, 'number'> & { readonly endpointId: string },
@@ -188,9 +188,9 @@ export async function noteFailedAttempt(
 }
 
 /**
- * Deletes up to `limit` deliveries of one endpoint, with their attempts: those older than a moment, or of any age if the
+ * Deletes up to `limit` deliveries of one endpoint, with their attempts: deliveries older than a moment, or of any age if the
  * endpoint was deleted.
- * @param afterEndpoint each call processes the next endpoint after this ID that has deliveries
+ * @param afterEndpoint each call processes the first endpoint after this ID that has deliveries
  * @returns the endpoint and the number of deleted deliveries; undefined after the last endpoint
  */
 async function dropDeliveries(executor: Executor, afterEndpoint: string, beforeMs: number, limit: number) {
@@ -216,7 +216,7 @@ async function dropDeliveries(executor: Executor, afterEndpoint: string, beforeM
 
 /** Attempts and payloads of webhooks are kept this long. */
 const HISTORY_MS = 30 * DAY_MS;
-/** How long an endpoint is kept after its event was deleted: it receives late refunds, with time for every attempt. */
+/** How long an endpoint is kept after its event was deleted. It receives late refunds, with time for every attempt. */
 const RETIRED_MS = 14 * DAY_MS;
 /** Most rows that one statement deletes, so that it stays well within its time limit. */
 const CHUNK = 1_000;

@@ -9,7 +9,7 @@ export function generateWebhookSecret(): string {
   return SECRET_PREFIX + randomBytes(KEY_BYTES).toString('base64');
 }
 
-/** What may be shown of a secret. */
+/** The part of a secret that may be shown. */
 export function secretHintOf(secret: string): string {
   return `${SECRET_PREFIX}…${secret.slice(-4)}`;
 }

@@ -19,14 +19,14 @@ export const webhookEndpoints = pgTable(
     status: text().$type<EndpointStatus>().notNull(),
     disabledReason: text('disabled_reason').$type<DisabledReason>(),
     consecutiveFailures: integer('consecutive_failures').notNull().default(0),
-    /** When a delivery last succeeded, to the minute, or when the endpoint was created or switched on. */
+    /** When a delivery last succeeded, to the minute. Before that, when the endpoint was created or switched on. */
     lastSuccessAt: timeMs('last_success_at').notNull(),
     /** Encrypted by `sealSecret`. */
     secret: text().notNull(),
     secretHint: text('secret_hint').notNull(),
-    /** Replaced secrets, encrypted, which also sign until their `until`; newest first. */
+    /** Replaced secrets, encrypted, newest first. Each also signs until its `until`. */
     earlierSecrets: jsonb('earlier_secrets').$type<EarlierSecret[]>().notNull().default([]),
-    /** When its voting event was deleted. The endpoint still receives later messages, such as refunds, until 14 days have passed. */
+    /** When the endpoint's voting event was deleted. The endpoint receives later messages, such as refunds, for another 14 days. */
     retiredAt: timeMs('retired_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
@@ -38,8 +38,8 @@ export const webhookEndpoints = pgTable(
 );
 
 /**
- * Outbox: a message is inserted in the transaction of its fact, so that both exist or neither does. No foreign key: its check
- * would make confirmed ballots wait for changes of the endpoint, and deleting the endpoint wait for deleting its history.
+ * Outbox: a message is inserted in the transaction of its fact, so that both exist or neither does. No foreign key: its check would make
+ * confirms wait for changes of the endpoint, and the deletion of an endpoint wait for the deletion of its history.
  */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
@@ -48,9 +48,9 @@ export const webhookDeliveries = pgTable(
     endpointId: text('endpoint_id').notNull(),
     messageId: text('message_id').notNull(),
     eventType: text('event_type').notNull(),
-    /** The exact text that is signed and sent; empty after the voter or candidate whom it described was deleted. */
+    /** The exact text that is signed and sent. Empty after the voter or candidate whom it described was deleted. */
     body: text().notNull(),
-    /** The event of the voter or candidate whom the body describes; null, as `personId`, where it describes no living person. */
+    /** The event of the voter or candidate whom the body describes. If it describes no living person, this and `personId` are null. */
     personEventId: text('person_event_id'),
     personId: text('person_id'),
     status: text().$type<DeliveryStatus>().notNull(),
@@ -62,7 +62,7 @@ export const webhookDeliveries = pgTable(
     deliveredAt: timeMs('delivered_at'),
   },
   (table) => [
-    // IDs sort by creation time, so that this key also serves lists of the newest and the deletion of the oldest.
+    // IDs sort by creation time, so that this key also serves listing the newest deliveries and deleting the oldest.
     primaryKey({ columns: [table.endpointId, table.id] }),
     index('webhook_deliveries_due').on(table.endpointId, table.nextTryAt).where(sql`status = 'pending'`),
     index('webhook_deliveries_person').on(table.personEventId, table.personId).where(sql`person_id IS NOT NULL`),

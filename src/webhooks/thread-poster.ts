@@ -9,8 +9,8 @@ const MAX_HEAP_MB = 256;
 const BROKEN_OFF: PostOutcome = { status: null, error: 'broken_off', body: null, retryAfter: null, durationMs: 0 };
 
 /**
- * Posts from a thread of its own. OpenSSL verifies every certificate that a receiver sends, trusted or not, in one go: 72 certificates
- * with keys made for it took 0.4 s, for which the thread that answers requests would have stood still.
+ * Posts from a separate thread. OpenSSL verifies all certificates that a receiver sends, trusted or not, without a pause: 72 certificates
+ * with keys made for an attack took 0.4 s, in which the thread that answers requests would have been blocked.
  */
 export class ThreadPoster implements Poster {
   readonly #reach: WebhookReach;
@@ -22,7 +22,7 @@ export class ThreadPoster implements Poster {
     this.#reach = reach;
   }
 
-  /** @throws Error if the thread ended meanwhile: the receiver may have the message */
+  /** Posts a message. @throws Error if the thread has ended meanwhile; the receiver may have the message */
   post(...sent: Posted['sent']): Promise<PostOutcome> {
     const [number, waiting] = [this.#posts++, Promise.withResolvers<PostOutcome>()];
     this.#underWay.set(number, waiting);
@@ -31,7 +31,7 @@ export class ThreadPoster implements Poster {
     return waiting.promise;
   }
 
-  /** Breaks off what is under way. */
+  /** Breaks off all exchanges under way. */
   async close(): Promise<void> {
     for (const { resolve } of this.#underWay.values()) resolve(BROKEN_OFF);
     this.#underWay.clear();

@@ -22,7 +22,7 @@ export type DisabledReason = (typeof DISABLED_REASONS)[number];
 const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** A secret that a rotation replaced: messages are signed with it too until `until`. */
+/** A secret that a rotation replaced. Until `until`, messages are also signed with it. */
 export interface EarlierSecret {
   /** Encrypted by `sealSecret`. */
   readonly secret: string;
@@ -188,11 +188,11 @@ export const eventTypeView = z
     examples: [{ type: 'voter.created', description: EVENT_TYPES['voter.created'] }],
   });
 
-/** The API form of an endpoint (contract, "Webhook endpoint"), without its secret: only creation and rotation return the secret. */
+/** An endpoint in the form of the API (contract, "Webhook endpoint"). The secret is left out: only creation and rotation return it. */
 export const viewEndpoint = (endpoint: WebhookEndpoint): z.output<typeof endpointView> =>
   pick({ ...endpoint, description: endpoint.description ?? '' }, namesOf(endpointFields));
 
-/** When a delivery is tried next; null if the delivery has ended or its endpoint is disabled. */
+/** When a delivery is tried next; null if it has ended or its endpoint is disabled. */
 export const nextTryOf = (
   { status, nextTryAt }: Pick<WebhookDelivery, 'status' | 'nextTryAt'>,
   endpoint: Pick<WebhookEndpoint, 'status'>,

@@ -1,6 +1,6 @@
 -- Queues messages about several facts of one type, one row for each fact and subscribed endpoint, in the transaction of the
--- facts. Without a subscriber it only reads the account's endpoints. During a rehearsal it adds `"rehearsal":true` to the data,
--- except for `voting_event.*`, whose data already shows the rehearsal.
+-- facts. Without a subscriber, it only reads the account's endpoints. During a rehearsal it adds `"rehearsal":true` to the data,
+-- except for `voting_event.*`, whose data already show the rehearsal.
 CREATE OR REPLACE FUNCTION record_webhook_events(p_account text, p_event text, p_type text, p_messages text[], p_data text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   at bigint := now_ms();
@@ -23,9 +23,9 @@ BEGIN
   WHERE e.account_id = p_account AND (e.voting_event_id IS NULL OR e.voting_event_id = p_event) AND p_type = ANY (e.event_types);
 END $$;
 
--- Takes voters or candidates who are deleted out of the messages about them: the texts go, with what receivers answered, and what was
--- to be sent ends. Senders compare the version of an endpoint before they send what they have read: it changes with what ends.
--- Erases at most p_limit messages, and without p_persons those about all persons of the event. Returns their number.
+-- Erases the messages about deleted voters or candidates: their texts, and the receivers' answers; pending messages are skipped. This
+-- changes the version of the endpoints, which senders compare before they send a message that they have read. Erases at most p_limit
+-- messages; without p_persons, messages about all persons of the event. Returns their number.
 CREATE OR REPLACE FUNCTION erase_messages(p_event text, p_persons text[], p_limit integer) RETURNS integer
 LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
 DECLARE

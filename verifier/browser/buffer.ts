@@ -1,2 +1,2 @@
-// Node has it by itself.
+// The browser's `Buffer`; Node has its own.
 export { Buffer } from 'buffer';

@@ -5,13 +5,13 @@ import { readJson, readOverHttp } from '../read-service.ts';
 import { lastWords, type VerificationReport, verifyLog } from '../verify-log.ts';
 import { type Answer, languageOf, wordsOf } from './words.ts';
 
-// The page `/verify`: the verifier as it is, between a receipt and one answer; behind them a form and a list. Nothing that is
-// given here leaves the browser, but for the event and the key, which go to the service that served the page.
+// The page `/verify`: runs the verifier on a receipt and shows one answer, with a form and a list of the checks. Nothing that is entered
+// here leaves the browser, except the event and the key, which are sent to the service that served the page.
 
 const MARKS = { verified: '✓', failed: '✗', left_out: '○', not_asked: '–' } as const;
 const WORDS = { verified: 'right', failed: 'wrong', left_out: 'not checked', not_asked: 'not asked' } as const;
 const FIELDS = ['event', 'key', 'code', 'promise', 'since'] as const;
-/** A receipt is a few hundred letters. */
+/** Most bytes of a receipt's file. A receipt has only a few hundred letters. */
 const MOST_BYTES = 100_000;
 
 function find<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
@@ -48,7 +48,7 @@ function fieldOf(name: (typeof FIELDS)[number]): HTMLInputElement | HTMLTextArea
 }
 const given = (name: (typeof FIELDS)[number]): string => fieldOf(name)?.value.trim() ?? '';
 
-/** What a link brings along: `/verify#event=…&code=…`. A fragment is not sent to any server. */
+/** Fills in the values of a link: `/verify#event=…&code=…`. Browsers do not send the fragment to any server. */
 function fillIn(fragment: string): void {
   const brought = new URLSearchParams(fragment);
   for (const name of FIELDS) {
@@ -60,7 +60,7 @@ function fillIn(fragment: string): void {
   if (event?.value === '' && ofPromise !== undefined) event.value = ofPromise;
 }
 
-/** Takes the link to this page out of a receipt, or its code and promise where it has none. */
+/** Reads the link to this page from a receipt; if it has none, reads code and promise. */
 async function readReceipt(file: File | undefined): Promise<void> {
   if (file === undefined) return;
   const text = file.size > MOST_BYTES ? '' : await file.text();
@@ -89,7 +89,7 @@ function show({ name, status, detail }: Check): HTMLLIElement {
   mark.setAttribute('aria-label', WORDS[status]);
   const title = document.createElement('strong');
   title.textContent = name;
-  // An element of its own: a grid on a telephone puts a bare text into the narrow column of the marks.
+  // The text needs its own element: on a telephone, the grid would put bare text into the narrow column of the marks.
   const text = document.createElement('div');
   text.textContent = detail;
   item.append(mark, title, text);
@@ -104,7 +104,7 @@ function say(kind: Answer | '', plain: string, sentence: string): void {
   answer.replaceChildren(...(plain === '' ? [] : [head]), ...(sentence === '' ? [] : [text]));
 }
 
-/** Red is for what the service signed or served alone. */
+/** Only data that the service signed or served can make the answer red. */
 function answerOf({ verified, checks, yourBallot }: VerificationReport): Answer {
   if (verified === 'no') return yourBallot?.answer === 'removed' ? 'removed' : 'no';
   if (checks.some(({ name, status }) => name === 'reading' && status === 'left_out')) return 'unreadable';
@@ -127,7 +127,7 @@ function report(found: VerificationReport): void {
   if (checkpoint !== null) keep.href = `data:text/plain;charset=utf-8,${encodeURIComponent(checkpoint)}`;
 }
 
-/** Title and language as the log has them: what is said about them decides nothing. */
+/** Shows the event's title and language from the log. They decide nothing, so a failure is ignored. */
 async function introduce(read: Parameters<typeof readJson>[0], event: string): Promise<void> {
   const page = await readJson(read, `/public/voting-events/${encodeURIComponent(event)}/log/configurations`).catch(
     () => undefined,
@@ -140,7 +140,7 @@ async function introduce(read: Parameters<typeof readJson>[0], event: string): P
   if (textOf(own) !== '') speak(textOf(own));
 }
 
-/** A note ends with one line end; what was pasted may have more or none. */
+/** A note ends with one line end. A pasted note may have more or none. */
 const noteOf = (text: string): string => `${text.replaceAll('\r', '').trimEnd()}\n`;
 
 async function check(): Promise<void> {
@@ -179,7 +179,7 @@ form.addEventListener('submit', (event) => {
   event.preventDefault();
   void check();
 });
-// A field that must be filled in cannot be shown where it is folded away.
+// Opens the folded form if a required field in it is missing: the browser could not point to a hidden field.
 form.addEventListener(
   'invalid',
   () => {

@@ -2,7 +2,7 @@ import * as ed25519 from '@noble/ed25519';
 import { sha256 as digestOf, sha512 } from '@noble/hashes/sha2.js';
 import { Buffer } from 'buffer';
 
-// What the verifier needs of a browser. WebCrypto would answer later, and the verifier hashes leaf after leaf.
+// Hashes and signatures for the browser. WebCrypto is not used, because it is asynchronous, and the verifier hashes leaf after leaf.
 
 ed25519.hashes.sha512 = sha512;
 
@@ -17,7 +17,7 @@ export function isSignedBy(publicKey: Uint8Array, text: Uint8Array, signature: U
   try {
     return ed25519.verify(signature, text, publicKey, { zip215: false });
   } catch {
-    // A signature or key of another length is no signature.
+    // A signature or key of a wrong length makes no valid signature.
     return false;
   }
 }

@@ -1,20 +1,20 @@
 export const ANSWERS = [
   ...(['in', 'void', 'not_yet', 'not_there', 'no_promise', 'removed'] as const),
-  // Where no ballot was asked for, or none could be.
+  // Answers about the log, if no ballot was asked about, or no answer about it was possible.
   ...(['yes', 'partial', 'no', 'unreadable'] as const),
 ] as const;
 export type Answer = (typeof ANSWERS)[number];
 
-/** What the page says to voters, in one language. The list of checks is for observers, and in English. */
+/** The texts of the page for voters, in one language. The list of checks is for observers, and in English. */
 export interface Words {
-  /** The texts of elements, by their `data-say`. */
+  /** By `data-say`: the texts of elements. */
   readonly page: Readonly<Record<PageText, string>>;
   readonly reading: string;
-  /** Said where a file holds nothing of a receipt. */
+  /** Shown if a file contains no part of a receipt. */
   readonly noReceipt: string;
-  /** A plain answer, and a sentence. @param when `not_yet` will be over, in words */
+  /** A short answer, and a sentence. @param when the time, in words, at which `not_yet` will be over */
   readonly answers: Readonly<Record<Answer, readonly [string, string | ((when: string) => string)]>>;
-  /** As `when`, where no date is known. */
+  /** The value of `when` if no date is known. */
   readonly inADay: string;
 }
 
@@ -262,7 +262,7 @@ const fr: Words = {
 
 const WORDS: Readonly<Record<string, Words>> = { en, de, es, fr };
 
-/** A language that the page speaks: the first of those wanted, otherwise English. */
+/** The language of the page: the first wanted language that it has, otherwise English. */
 export const languageOf = (wanted: readonly (string | undefined)[]): string =>
   wanted.map((tag) => tag?.slice(0, 2).toLowerCase() ?? '').find((tag) => Object.hasOwn(WORDS, tag)) ?? 'en';
 

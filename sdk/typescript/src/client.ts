@@ -23,40 +23,40 @@ import type {
 } from './types.ts';
 
 export interface ClientOptions {
-  /** The address of the service: `https://vote.example`. */
+  /** The URL of the service: `https://vote.example`. */
   readonly baseUrl: string;
   /** The API key. Keep it on your server. */
   readonly key: string;
-  /** How often a call is sent again where that is safe: 4 times unless said otherwise. */
+  /** How often a call is repeated after a fault, if that is safe. Default: 4. */
   readonly maxRetries?: number;
-  /** How long one try may take, in milliseconds: 30,000 unless said otherwise. */
+  /** Time limit of one attempt, in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
-  /** Sends the requests instead of the global `fetch`. */
+  /** Sends the requests, in place of the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
 export interface WaitOptions {
-  /** In milliseconds: 10 minutes unless said otherwise. */
+  /** Time limit in milliseconds. Default: 10 minutes. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
 const MAX_RETRIES = 4;
 const TIMEOUT_MS = 30_000;
-/** The pause before the first retry is at most this long, before each further one twice as long. */
+/** Longest pause before the first retry. It doubles with each further retry. */
 const FIRST_PAUSE_MS = 500;
-/** A service that asks for more patience than this gets none: the caller decides. */
+/** If the service asks for a longer pause, the call is not repeated; the caller decides. */
 const LONGEST_PAUSE_MS = 60_000;
 const RETRIED = [429, 500, 502, 503, 504];
 
-/** What a key of either kind is written with. */
+/** The characters of a key: an API key or an idempotency key. */
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
 const PAYMENT_TIMEOUT_MS = 10 * 60 * 1_000;
-/** The service asks the provider at most once in two seconds. */
+/** Pause between two looks at a payment, because the service asks the provider at most once in two seconds. */
 const PAYMENT_PAUSE_MS = 2_000;
 
-/** What any call may be given, whatever its path. */
+/** The input of any call, whatever its path. */
 interface AnyInput extends CallOptions {
   readonly path?: unknown;
   readonly query?: unknown;
@@ -70,9 +70,9 @@ interface Got {
 const entriesOf = (value: unknown): [string, unknown][] =>
   typeof value === 'object' && value !== null ? Object.entries(value) : [];
 
-/** @throws TypeError for a value that would lead to another path */
+/** @throws TypeError for a value that would change the path */
 function encodeSegment(name: string, value: string): string {
-  // `..` is not escaped by anything: it would climb.
+  // Encoding does not change `..`, which would lead to the parent path.
   if (/^\.{0,2}$/.test(value)) throw new TypeError(`path.${name} must not be ${JSON.stringify(value)}`);
   return encodeURIComponent(value);
 }
@@ -82,7 +82,7 @@ function fillPath(template: string, parameters: unknown): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = values.get(name);
     if (typeof value !== 'string') throw new TypeError(`path.${name} is missing`);
-    // Tiles of the log have names with slashes.
+    // Names of the log's tiles contain slashes.
     if (name === 'tile')
       return value
         .split('/')
@@ -112,11 +112,11 @@ function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** @returns how long to wait before the next try; undefined where there is to be none */
+/** @returns the pause before the next attempt; undefined if there must be no further one */
 function pauseAfter(error: VotingServiceError | ConnectionError, retries: number): number | undefined {
   const backoff = FIRST_PAUSE_MS * 2 ** retries * (0.5 + Math.random() / 2);
   if (error instanceof ConnectionError) return backoff;
-  // The call that got no answer still runs.
+  // An earlier attempt, which got no answer, is still running.
   const isRunning = error.reason === 'idempotency_in_progress';
   if (!isRunning && !RETRIED.includes(error.status)) return undefined;
   const asked = (error.retryAfterSeconds ?? 0) * 1_000;
@@ -124,23 +124,23 @@ function pauseAfter(error: VotingServiceError | ConnectionError, retries: number
 }
 
 /**
- * A client of the Voting Service API by its paths. `get`, `post`, `put`, `patch` and `delete` take a path as the reference writes it, and
- * answer the body of the answer. Calls that meet 429, 5xx or a fault of the network are sent again; POSTs bear an
- * Idempotency-Key, so that none has its effect twice.
+ * A client of the Voting Service API, by path. `get`, `post`, `put`, `patch` and `delete` take a path as the API reference writes it, and
+ * return the answer's body. A call that meets 429, 5xx or a network error is repeated. POSTs have an Idempotency-Key, so that a repeated
+ * POST has its effect only once.
  */
 export class PathClient {
   readonly #baseUrl: string;
-  // A private field: printing the client must not print the key.
+  // A private field, so that printing the client does not print the key.
   readonly #key: string;
   readonly #maxRetries: number;
   readonly #timeoutMs: number;
   readonly #fetch: typeof globalThis.fetch;
 
-  /** @throws TypeError for a `baseUrl` that is no address, or a key that no header can hold, such as one with a line break */
+  /** @throws TypeError for a `baseUrl` that is not a URL, or a key with characters that a header cannot contain, such as a line break */
   constructor({ baseUrl, key, maxRetries = MAX_RETRIES, timeoutMs = TIMEOUT_MS, fetch }: ClientOptions) {
     if (key === '') throw new TypeError('key is empty: is the variable set?');
     if (baseUrl === '') throw new TypeError('baseUrl is empty: is the variable set?');
-    // `fetch` would name the key in its error.
+    // Checked here, because the error of `fetch` would show the secret key.
     if (!VISIBLE.test(key)) throw new TypeError('key must be 1 to 255 visible ASCII characters');
     [this.#baseUrl = ''] = /^.*[^/]/s.exec(new URL(baseUrl).href) ?? [];
     this.#key = key;
@@ -169,7 +169,7 @@ export class PathClient {
     return this.#call('delete', path, input);
   }
 
-  /** The answer itself, its body unread: for files, and for headers. Retries and errors as everywhere. */
+  /** The response itself, with its body unread: for files, and for headers. Retries and errors are as in other calls. */
   async fetch<M extends Method, P extends PathOf<M>>(
     method: M,
     path: P,
@@ -178,19 +178,19 @@ export class PathClient {
     return (await this.#send(method, path, input ?? {}, false)).response;
   }
 
-  /** The pages of a list, one after the other. */
+  /** Yields the pages of a list, one after the other. */
   async *pages<P extends ListPath>(path: P, ...[input]: Arguments<'get', P>): AsyncGenerator<Page<P>, void> {
     yield* this.#pagesFrom<Page<P>>(this.#call('get', path, input), path, input);
   }
 
-  /** The rows of a list, over all its pages. A page is asked for when its first row is. */
+  /** Yields the rows of a list, over all its pages. Each page is requested when its first row is needed. */
   async *rows<P extends ListPath>(path: P, ...input: Arguments<'get', P>): AsyncGenerator<Row<P>, void> {
     for await (const { data } of this.pages(path, ...input)) yield* data;
   }
 
   /**
-   * Casts a ballot, or answers where the payer pays first. Afterwards call it again with `{ paymentAttemptId }` alone.
-   * @throws VotingServiceError for every other refusal
+   * Casts a ballot, or returns the URL where the payer must pay first. After the payment, call it again with only `{ paymentAttemptId }`.
+   * @throws VotingServiceError for any other refusal
    */
   async castOrPay(idOrCode: string, body: CastBody, options: CallOptions = {}): Promise<CastOutcome> {
     try {
@@ -205,8 +205,8 @@ export class PathClient {
   }
 
   /**
-   * Waits until a payment has ended, well (`succeeded`, `fulfilled`) or not (`failed`, `cancelled`): look at its `status`.
-   * @throws PaymentPendingError when it is still open after `timeoutMs`
+   * Waits until a payment has ended, with success (`succeeded`, `fulfilled`) or without (`failed`, `cancelled`): look at its `status`.
+   * @throws PaymentPendingError if it is still open after `timeoutMs`
    */
   async waitForPayment(
     idOrCode: string,
@@ -234,15 +234,15 @@ export class PathClient {
     });
     const rows = (): AsyncGenerator<unknown, void> => this.#rowsFrom(answer, template, input);
     const withResponse = async () => {
-      // First the answer: where it fails, its fault is not left without a reader.
+      // Await the answer first: if it fails, its error must not stay unhandled.
       const [value, { response }] = [await answer, await got];
       return { answer: value, response, requestId: response.headers.get('x-request-id') ?? '' };
     };
-    // The types are made from the API document, and the service is held to it.
+    // The cast is safe: the types are made from the API document, and tests check the service against this document.
     return Object.assign(answer, { withResponse, [Symbol.asyncIterator]: rows }) as unknown as C;
   }
 
-  /** @param first the call of the first page */
+  /** @param first the call for the first page */
   async *#pagesFrom<One extends AnyPage>(
     first: PromiseLike<unknown>,
     template: string,
@@ -266,7 +266,7 @@ export class PathClient {
     const url = `${this.#baseUrl}${fillPath(template, path)}${writeQuery(query)}`;
     const init: RequestInit = {
       method: method.toUpperCase(),
-      // A change that is led elsewhere would arrive there as a GET.
+      // After a redirect, a change would arrive as a GET.
       redirect: method === 'get' ? 'follow' : 'manual',
       headers: {
         Authorization: `Bearer ${this.#key}`,
@@ -284,7 +284,7 @@ export class PathClient {
     }
   }
 
-  /** One try. @throws the reason of the caller's signal */
+  /** One attempt. @throws the reason of the caller's signal */
   async #try(
     url: string,
     init: RequestInit,

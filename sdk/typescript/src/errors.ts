@@ -5,30 +5,30 @@ type Envelope = Resources['ErrorEnvelope']['error'];
 export type ErrorCode = Envelope['code'];
 export type Issue = NonNullable<NonNullable<Envelope['details']>['issues']>[number];
 
-/** The answer that an error is made of. */
+/** The answer from which an error is made. */
 export interface Refusal {
   readonly status: number;
   readonly headers: Headers;
-  /** Empty where the answer is none of the API's. */
+  /** Empty if the answer is not in the API's form. */
   readonly envelope: Partial<Envelope>;
 }
 
-/** The service refused a call. Every code of the API has a class of its own below. */
+/** The service refused a call. Below is a class for each error code of the API. */
 export class VotingServiceError extends Error {
   override name = 'VotingServiceError';
-  /** `unexpected_response`: not an answer of the API, such as the page of a proxy. */
+  /** `unexpected_response`: not an answer of the API, for example the page of a proxy. */
   readonly code: ErrorCode | 'payment_required' | 'unexpected_response';
   /** The HTTP status. */
   readonly status: number;
-  /** Why, for programs: `already_voted`. The page of `docUrl` lists them; a newer service may have more. */
+  /** The reason, for programs, such as `already_voted`. The page at `docUrl` lists all; a newer service may have more. */
   readonly reason: Reason | (string & Record<never, never>) | undefined;
-  /** The first field that is wrong: `votes[2].rank`. */
+  /** The first field with a fault, such as `votes[2].rank`. */
   readonly field: string | undefined;
-  /** All that is wrong with a body. */
+  /** All faults of a body. */
   readonly issues: readonly Issue[];
-  /** Everything else that the service says about this refusal. */
+  /** All other data that the service sent with this refusal. */
   readonly details: Readonly<Record<string, unknown>>;
-  /** Name it when you ask the operator about this call. */
+  /** State this ID if you ask the operator about this call. */
   readonly requestId: string | undefined;
   readonly docUrl: string | undefined;
   readonly retryAfterSeconds: number | undefined;
@@ -61,35 +61,35 @@ export class UnauthorizedError extends VotingServiceError {
 export class InsufficientScopeError extends VotingServiceError {
   override name = 'InsufficientScopeError';
 }
-/** 403: not allowed, or not now; `reason` says why: `event_not_open`, `voter_key_invalid`, … */
+/** 403: not allowed, or not allowed now. `reason` says why: `event_not_open`, `voter_key_invalid`, … */
 export class ForbiddenError extends VotingServiceError {
   override name = 'ForbiddenError';
 }
-/** 404: not there, or not to be seen with this key. */
+/** 404: it does not exist, or this key may not see it. */
 export class NotFoundError extends VotingServiceError {
   override name = 'NotFoundError';
 }
-/** 409: does not go with what is there; `reason` says why: `already_voted`, `event_has_ballots`, … */
+/** 409: the call conflicts with the present state. `reason` says why: `already_voted`, `event_has_ballots`, … */
 export class ConflictError extends VotingServiceError {
   override name = 'ConflictError';
 }
-/** 422: the body is wrong; `issues` names every fault. */
+/** 422: the body is invalid. `issues` names every fault. */
 export class ValidationError extends VotingServiceError {
   override name = 'ValidationError';
 }
-/** 422: this idempotency key was used with another request. */
+/** 422: this idempotency key was used for another request. */
 export class IdempotencyMismatchError extends VotingServiceError {
   override name = 'IdempotencyMismatchError';
 }
-/** 422: more than the plan allows; `details` has `limit` and `max`. */
+/** 422: the plan does not allow so many. `details` has `limit` and `max`. */
 export class PlanLimitError extends VotingServiceError {
   override name = 'PlanLimitError';
 }
-/** 429: too many requests, and still so after all retries, or for longer than a minute: see `retryAfterSeconds`. */
+/** 429: too many requests. All retries failed, too, or the service asks for a pause of over a minute: see `retryAfterSeconds`. */
 export class RateLimitedError extends VotingServiceError {
   override name = 'RateLimitedError';
 }
-/** 500: the service could not answer, and still cannot after all retries. */
+/** 500: the service could not answer, and neither could it at the retries. */
 export class InternalError extends VotingServiceError {
   override name = 'InternalError';
 }
@@ -107,12 +107,12 @@ export class PaymentRequiredError extends VotingServiceError {
   }
 }
 
-/** No answer came: the network failed, or the time was up, on the last retry, too. */
+/** No answer came, also not to the last retry: the network failed, or the time limit passed. */
 export class ConnectionError extends Error {
   override name = 'ConnectionError';
 }
 
-/** The payment was still open when the time was up. */
+/** The payment was still open at the time limit. */
 export class PaymentPendingError extends Error {
   override name = 'PaymentPendingError';
   readonly payment: Resources['PaymentAttempt'];
@@ -144,12 +144,12 @@ function parse(text: string): { data?: unknown; error?: unknown } {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : {};
   } catch {
-    // A page of a proxy: the status says all there is to say.
+    // The page of a proxy: the status is all that can be reported.
     return {};
   }
 }
 
-/** The error for an answer that is no success. @internal */
+/** Makes the error for an answer without success. @internal */
 export function errorOf({ status, headers }: Response, text: string): VotingServiceError {
   const { data, error } = parse(text);
   const envelope: Partial<Envelope> = typeof error === 'object' && error !== null ? error : {};

@@ -1,12 +1,12 @@
 import type { OPERATIONS } from './operations.ts';
 import type { components, paths } from './schema.d.ts';
 
-/** Every shape of the API by its name: `Resources['VotingEvent']`. */
+/** Every schema of the API by its name: `Resources['VotingEvent']`. */
 export type Resources = components['schemas'];
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** The paths that take a method, as the reference writes them: `/voting-events/{idOrCode}`. */
+/** The paths that have a method, as the API reference writes them: `/voting-events/{idOrCode}`. */
 export type PathOf<M extends Method> = {
   [P in keyof paths]: paths[P] extends Record<M, object> ? P : never;
 }[keyof paths];
@@ -30,13 +30,13 @@ type BodyOf<Request> = [NonNullable<Request>] extends [never]
     : { body: ContentOf<Request> };
 
 export interface CallOptions {
-  /** For POST. Left out: one is made, and used for all retries of this call. Give your own to repeat a call after a crash. */
+  /** For POST. By default a new key is made, and used for all retries of this call. Pass your own key to repeat a call after a crash. */
   readonly idempotencyKey?: string;
-  /** Ends the call, and rejects with the signal's reason. */
+  /** Aborts the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** What a call takes: `path`, `query` and `body` as the reference has them. */
+/** The input of a call: `path`, `query` and `body` as the API reference describes them, and the call's options. */
 export type Input<M extends Method, P> = Pick<Operation<M, P>['parameters'], 'path' | 'query'> &
   BodyOf<Operation<M, P>['requestBody']> &
   CallOptions;
@@ -49,14 +49,14 @@ type AnswerOf<Responses> = [keyof Responses & Success] extends [never]
   ? unknown
   : { [Status in keyof Responses & Success]: ContentOf<Responses[Status]> }[keyof Responses & Success];
 
-/** What a call answers, as the reference shows it: `{ data }`, `{ data: […], nextCursor }`, a text, or undefined after 204. */
+/** The answer of a call, as the API reference shows it: `{ data }`, `{ data: […], nextCursor }`, a text, or undefined for 204. */
 export type Answer<M extends Method, P> = AnswerOf<Operation<M, P>['responses']>;
 
 export interface AnyPage {
   data: readonly unknown[];
   nextCursor: string | null;
 }
-/** The paths that answer a list. */
+/** The paths that answer with a list. */
 export type ListPath = {
   [P in PathOf<'get'>]: Answer<'get', P> extends AnyPage ? P : never;
 }[PathOf<'get'>];
@@ -68,23 +68,23 @@ export interface Page<P> {
   readonly data: readonly Row<P>[];
   /** Null on the last page. */
   readonly nextCursor: string | null;
-  /** Of lists that answer the newest rows: whether there are older ones. */
+  /** In lists of the newest rows: whether there are older rows. */
   readonly truncated?: boolean;
 }
 
-/** What a call comes to: await it for the answer alone. */
+/** A running call. Await it to get only the answer. */
 export interface Call<A> extends Promise<A> {
-  /** The answer with its headers: for the request ID, the quota that is left, and whether it is that of an earlier call. */
+  /** The answer with its headers, which have the request ID, the rest of the quota, and whether the answer is that of an earlier call. */
   withResponse(): Promise<{ readonly answer: A; readonly response: Response; readonly requestId: string }>;
 }
 
-/** The call of a list goes over its rows, too: `for await (const voter of voting.voters.list(event))`. */
+/** The call of a list also iterates over its rows: `for await (const voter of voting.voters.list(event))`. */
 export type CallOf<M extends Method, P> = Call<Answer<M, P>> & (P extends ListPath ? Rows<M, P> : unknown);
 type Rows<M, P> = M extends 'get' ? AsyncIterable<Row<P>> : unknown;
 
-/** The values of a path, in its order. */
+/** The values of a path's parameters, in the order of the path. */
 type Values<P> = P extends `${string}{${string}}${infer Rest}` ? [string, ...Values<Rest>] : [];
-/** What a method takes after the values of its path: the body of a change, or the query of what is read or deleted. */
+/** The arguments that follow the values of the path: the body of a change, or the query of a read or a deletion. */
 type Content<I, Name extends string, Options> = Name extends keyof I
   ? Record<never, never> extends Pick<I, Name>
     ? [content?: I[Name], options?: Options]
@@ -101,25 +101,25 @@ type MethodOf<M extends Method, P> = (
 type MethodOfCall<Named> = Named extends `${infer M extends Method} ${infer P}` ? MethodOf<M, P> : never;
 type Operations = typeof OPERATIONS;
 
-/** The operations by noun and verb: `voting.ballots.cast(event, body)`. */
+/** The operations, by noun and verb: `voting.ballots.cast(event, body)`. */
 export type Nouns = {
   readonly [Noun in keyof Operations]: {
     readonly [Verb in keyof Operations[Noun]]: MethodOfCall<Operations[Noun][Verb]>;
   };
 };
 
-/** A ballot, or `{ paymentAttemptId }` to finish a paid one. */
+/** A ballot; or `{ paymentAttemptId }`, which finishes a paid ballot. */
 export type CastBody = Input<'post', '/public/voting-events/{idOrCode}/ballot/cast'>['body'];
 
 export type CastOutcome =
   | {
       readonly status: 'cast';
-      /** Does not count yet: confirm it with its code. */
+      /** It does not count yet: confirm it with its code. */
       readonly ballot: Resources['CastResult'];
     }
   | {
       readonly status: 'payment_required';
       readonly payment: Resources['PaymentRequired'];
-      /** Where to send the payer. */
+      /** The URL to which to send the payer. */
       readonly checkoutUrl: string;
     };

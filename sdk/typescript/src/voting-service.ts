@@ -4,7 +4,7 @@ import type { Nouns } from './types.ts';
 
 type AnyMethod = (this: PathClient, path: string, input: object) => unknown;
 
-/** `cast(event, body, options)` as the call by its path. */
+/** Turns `cast(event, body, options)` into a call by path. */
 function callNamed(client: PathClient, named: string, words: readonly unknown[]): unknown {
   const [method = '', path = ''] = named.split(' ');
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
@@ -19,8 +19,8 @@ function callNamed(client: PathClient, named: string, words: readonly unknown[])
 }
 
 /**
- * A client of the Voting Service API: its operations by noun and verb (`voting.ballots.cast(event, body)`), or by path. After
- * the values of the path comes the body of a change, or the query of what is read or deleted; then options of the call.
+ * A client of the Voting Service API. Call operations by noun and verb (`voting.ballots.cast(event, body)`), or by path. The arguments are
+ * the values of the path; then the body of a change, or the query of a read or a deletion; then the options of the call.
  */
 export const VotingService = class VotingService extends PathClient {
   constructor(options: ClientOptions) {
@@ -30,7 +30,7 @@ export const VotingService = class VotingService extends PathClient {
         verb,
         (...words: readonly unknown[]) => callNamed(this, named, words),
       ]);
-      // Not enumerable: printing the client shows no hundred functions.
+      // Not enumerable, so that printing the client does not show a hundred functions.
       Object.defineProperty(this, noun, { value: Object.fromEntries(methods) });
     }
   }

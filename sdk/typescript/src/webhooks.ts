@@ -4,18 +4,18 @@ type MessageOf<Webhook> = Webhook extends { post: { requestBody: { content: { 'a
   ? Message
   : never;
 
-/** A message to a webhook endpoint; `type` says what `data` is. Pass over types that you do not know: new ones may come. */
+/** A message to a webhook endpoint. `type` says what `data` contains. Ignore types that you do not know: new types may come. */
 export type WebhookMessage = { [Type in keyof messages]: MessageOf<messages[Type]> }[keyof messages];
 
 /** The headers of the request, as Node's `request.headers` or as `Headers`. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
-  /** How far the message's time may be from this machine's, in seconds. 300 unless said otherwise. */
+  /** Largest difference between the message's time and this machine's, in seconds. Default: 300. */
   readonly toleranceSeconds?: number;
 }
 
-/** Not a message of the service, or too old: answer 401, and do nothing. */
+/** The message is not from the service, or is too old. Answer 401, and do nothing else. */
 export class WebhookVerificationError extends Error {
   override name = 'WebhookVerificationError';
 }
@@ -32,23 +32,23 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   } catch {
-    // Not base64.
+    // The text is not base64.
     return undefined;
   }
 }
 
 async function importKey(secret: string): Promise<CryptoKey> {
   const bytes = bytesOf(secret.replace(/^whsec_/, ''));
-  // An empty key would accept what anybody signs.
+  // With an empty key, anybody could sign a message.
   if (bytes === undefined || bytes.length === 0) throw new TypeError('a webhook secret is whsec_ and base64');
   return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
 }
 
 /**
  * Verifies a message by Standard Webhooks 1.0, and parses it.
- * @param body as it came: parsing and writing it again breaks the signature
- * @param secret of the endpoint; several where one receiver serves several endpoints
- * @throws WebhookVerificationError for a message that the service has not signed, or not within the tolerance
+ * @param body exactly as received: a body that was parsed and written again does not match the signature
+ * @param secret of the endpoint; a list if one receiver serves several endpoints
+ * @throws WebhookVerificationError if the service has not signed the message, or its time is outside of the tolerance
  */
 async function verify(
   body: string | Uint8Array,
@@ -68,12 +68,12 @@ async function verify(
   const signed = new TextEncoder().encode(`${id}.${time}.${text}`);
   for (const key of keys) {
     for (const signature of signatures) {
-      // Compares in constant time.
+      // This comparison takes constant time.
       if (await crypto.subtle.verify('HMAC', key, signature, signed)) return JSON.parse(text) as WebhookMessage;
     }
   }
   throw new WebhookVerificationError('No signature is of this secret.');
 }
 
-/** Messages that the service sends to your endpoints. */
+/** Verifies the messages that the service sends to your endpoints. */
 export const webhooks = { verify };

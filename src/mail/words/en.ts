@@ -1,4 +1,4 @@
-/** Texts of an event's mails. They always quote the event's title, to mark it as the organizers' words. */
+/** Texts of an event's mails. They always quote the event's title, so that readers see that the title is the organizers' text. */
 export const en = {
   /** @param name null to greet without a name */
   hello: (name: string | null) => (name === null ? 'Hello,' : `Hello ${name},`),
@@ -18,7 +18,7 @@ export const en = {
   /** Further texts of printed letters. */
   letter: {
     intro: (title: string) => `this is your voter key for the voting event "${title}":`,
-    /** What to type in, for voters who send a voter ID or an e-mail address with the key, and that the key is secret. */
+    /** Says what to type in, and that the key is secret. The voter sends a voter ID or an e-mail address with the key. */
     use: {
       voterId:
         'Type in both on the voting page: the voter key, with or without the dashes, and your voter ID. Keep the key to yourself: with it, others can vote in your name.',

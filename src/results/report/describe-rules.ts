@@ -52,7 +52,7 @@ export function describeRules(position: BallotPosition, groupName: string | null
 
 const MAX_NAMES = 12;
 
-/** Names for a sentence; of more than MAX_NAMES only the first, and the number of the others. */
+/** Names for a sentence. Of more than MAX_NAMES, only the first are named, with the number of the others. */
 export function listNames(ids: readonly string[], nameOf: (id: string) => string, words: ReportWords): string {
   const names = ids
     .slice(0, MAX_NAMES)
@@ -67,7 +67,7 @@ export function tieText(tie: TieDecision, nameOf: (id: string) => string, words:
   return tie.seed === null ? words.ties.undrawn(names) : words.ties.lot(names, tie.seed);
 }
 
-/** How close the result was, in a sentence that a chair can read aloud; undefined if there is nothing to say. */
+/** A sentence about how close the result was, to be read aloud; undefined if there is nothing to say. */
 export function marginText(
   { runnerUp, margin, tie }: Pick<PositionResult, 'runnerUp' | 'margin' | 'tie'>,
   nameOf: (id: string) => string,

@@ -11,14 +11,14 @@ interface Bar {
 
 export const MAX_BARS = 16;
 export const BAR_STEP = 19;
-/** A chart that continues on another page has at least so many bars on each. */
+/** A chart that continues on the next page has at least so many bars on each page. */
 export const LEAST_BARS = 4;
 export const SHARES_HEIGHT = 70;
 const THICKNESS = 11;
 const LABEL: TextStyle = { size: 8.5, color: INK };
 const PLAIN_BAR = '#9fb3c8';
 
-/** The common scale of all bars of a chart. `span`: the largest figure minus the smallest; 0 counts as a figure. */
+/** The common scale of all bars of a chart. `span`: the largest minus the smallest figure, where 0 counts as a figure. */
 function measureOf(sheet: Sheet, bars: readonly Bar[]) {
   const values = bars.map(({ figure }) => decimalToScaled(figure));
   const most = values.reduce((high, value) => (value > high ? value : high), 0n);
@@ -50,7 +50,7 @@ function drawBar(
   sheet.text.draw(sheet.words.digits(bar.figure), (value < 0n ? zero : start + length) + 5, y + 1, style);
 }
 
-/** Draws bars from zero beside their figures. A chart may continue on the next page, so that no page stays half empty for it. */
+/** Draws bars from zero, beside their figures. A chart may continue on the next page, so that it leaves no half-empty page. */
 export function drawBars(sheet: Sheet, bars: readonly Bar[], unit: string): void {
   const { charts } = sheet.words;
   const shown = bars.slice(0, MAX_BARS);
@@ -87,11 +87,11 @@ export interface Share {
   readonly label: string;
   readonly figure: string;
   readonly color: string;
-  /** Default: white. */
+  /** White by default. */
   readonly textColor?: string;
 }
 
-/** Draws one bar of shares, with a mark at the threshold. The alternative text gives the same facts. */
+/** Draws one bar that is divided into shares, with a mark at the threshold. The alternative text states the same facts. */
 export function drawShares(
   sheet: Sheet,
   shares: readonly Share[],
@@ -126,7 +126,7 @@ export function drawShares(
       const width = sheet.text.width(mark.label, small);
       const left = Math.min(Math.max(markX - width / 2, sheet.left), sheet.left + sheet.width - width);
       sheet.text.draw(mark.label, left, top - 17, small);
-      // If a share is too narrow for its name, a line below names all.
+      // If a share is too narrow for its name, a line below the bar names all shares.
       if (!fit) sheet.text.draw(named.join('  ·  '), sheet.left, top + 27, small);
     },
     { alt },

@@ -3,7 +3,7 @@ import { decimalToScaled } from './exact-figures.ts';
 import { inOrderOfResult, namesOf } from './report-input.ts';
 import { INK, MUTED, type Sheet } from './sheet.ts';
 
-/** A candidate, or the ballots that name no continuing candidate (null), in one round. */
+/** A candidate in one round; or null, the ballots that name no continuing candidate. */
 interface FlowNode {
   readonly candidateId: string | null;
   readonly name: string;
@@ -14,7 +14,7 @@ interface FlowNode {
 const MAX_ROUNDS_DRAWN = 8;
 const MAX_CANDIDATES = 14;
 
-/** The last rounds that can be drawn legibly: at most eight, each with at most fourteen candidates. */
+/** The last rounds, as far as they can be drawn legibly: at most eight, with at most fourteen candidates each. */
 function roundsToDraw(rounds: readonly Round[]): readonly Round[] {
   const last = rounds.slice(-MAX_ROUNDS_DRAWN);
   const from = last.findIndex((round) => round.tallies.length <= MAX_CANDIDATES);
@@ -26,7 +26,7 @@ type FlowStep = ReturnType<typeof flowOf>[number];
 /** The weight of each candidate in each round. */
 function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName: string) {
   const nameOf = namesOf(result);
-  // The same order in all rounds, so that few flows cross: candidates who stayed longest are on top.
+  // All rounds have the same order, with the longest-staying candidates on top, so that few flows cross.
   const places = new Map(inOrderOfResult(result).map(({ id }, place) => [id, place]));
   const placeOf = ({ candidateId }: { readonly candidateId: string }): number => places.get(candidateId) ?? places.size;
   return rounds.map((round) => {
@@ -43,7 +43,7 @@ function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName:
   });
 }
 
-/** Where the weight of a round goes: transfers, and what stays with its candidate or exhausted. */
+/** How the weight of a round moves: the transfers, and the weight that stays with its candidate or stays exhausted. */
 function linksOf({ round, nodes }: FlowStep) {
   const moved = new Map<string, bigint>();
   const transfers = round.transfers.map(({ from, to, weight }) => {
@@ -148,7 +148,7 @@ function drawLinks(
   doc.fillOpacity(1);
 }
 
-/** Draws names only beside the first and the last round; if two would touch, the lower one moves down. */
+/** Draws names only beside the first and the last round. If two names would touch, the lower one moves down. */
 function drawNames(
   sheet: Sheet,
   nodes: Iterable<PlacedNode>,
@@ -189,7 +189,7 @@ const ownRounds = (result: PositionResult): readonly Round[] => {
 
 export const flowHeight = (result: PositionResult): number => (ownRounds(result).length === 0 ? 0 : HEIGHT + 40);
 
-/** Draws where the votes went from round to round, flows as thick as their weight; nothing if it would not be legible. */
+/** Draws how the votes moved from round to round. A flow is as thick as its weight. Draws nothing if it would not be legible. */
 export function drawFlow(sheet: Sheet, result: PositionResult): void {
   const { words } = sheet;
   const all = result.rounds ?? [];

@@ -4,10 +4,10 @@ import { lineHeight, type TextStyle } from './text-setter.ts';
 
 export interface Column {
   readonly title: string;
-  /** In points; the one column without a width takes the rest. */
+  /** Width in points. The one column without a width takes the remaining width. */
   readonly width?: number;
   readonly align?: Align;
-  /** Space before a text column next to figures, in points. */
+  /** Space in points before a text column that follows figures. */
   readonly indent?: number;
 }
 
@@ -20,13 +20,13 @@ export interface Cell {
 const SIZE = 8.5;
 const PAD_X = 5;
 const PAD_Y = 3;
-/** Below a table, in points. */
+/** Space below a table, in points. */
 export const TABLE_GAP = 8;
-/** Fewest rows of a table on its first and its last page. */
+/** Fewest rows of a table on its first and on its last page. */
 const LEAST_ROWS = 2;
 /** Fewest lines that a row which is higher than a page leaves on a page. */
 const LEAST_LINES = 3;
-/** After so many rows the event loop serves other work. */
+/** Number of rows after which the event loop serves other work. */
 const BREATH = 40;
 
 interface Placed extends Column {
@@ -80,7 +80,7 @@ const heightOf = (lines: readonly (readonly string[])[]): number =>
 /** How many lines a row of this height has. */
 const linesIn = (height: number): number => Math.floor((height - 2 * PAD_Y) / lineHeight({ size: SIZE }));
 
-/** Draws a table, its heading row on every page, its cells wrapped. @param below height of a text below it that belongs to it */
+/** Draws a table with wrapped cells, and its titles on every page. @param below height of a text that must stay below the table */
 export async function drawTable(
   sheet: Sheet,
   columns: readonly Column[],
@@ -102,15 +102,15 @@ export async function drawTable(
     sheet.y += titleHeight;
   };
   const all = [...rows];
-  // Keep three rows together: after two, the third would be alone on the next page.
+  // Keep three rows together: if two were kept, the third would be alone on the next page.
   const together = all.length === LEAST_ROWS + 1 ? all.length : LEAST_ROWS;
   const heights = (from: number, to: number): number =>
     all.slice(from, to).reduce((sum, cells) => sum + heightOf(wrap(cells)), to < all.length ? 0 : below);
   const first = heights(0, 1);
-  // Keep only one row with the titles if rows are so high that much of a page would stay empty.
+  // If rows are very high, keep only one with the titles: otherwise much of a page would stay empty.
   const most = sheet.pageHeight / 5;
   sheet.ensure(titleHeight + Math.max(first, Math.min(heights(0, together), most)));
-  // Each page gets a table element of its own, so that screen readers find the headings on each.
+  // Each page gets its own table element, so that screen readers find the titles on each page.
   let open: (() => void)[] = [];
   const flush = (): void => {
     const steps = open;

@@ -1,16 +1,16 @@
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
-/** Decimals for comparing figures: a tally of a transferable vote has eleven. */
+/** Decimals with which figures are compared. A tally of a transferable vote has eleven. */
 export const SCALE_DECIMALS = 12;
 
-/** `"1.5"` → 1.5 × 10¹², exactly. Takes the decimal strings that a count gives. */
+/** Converts a decimal string of a count exactly: `"1.5"` → 1.5 × 10¹². */
 export function decimalToScaled(text: string): bigint {
   const [whole = '0', fraction = ''] = text.replace('-', '').split('.');
   const scaled = BigInt(whole + fraction.padEnd(SCALE_DECIMALS, '0').slice(0, SCALE_DECIMALS));
   return text.startsWith('-') ? -scaled : scaled;
 }
 
-/** part / whole with `decimals` decimals, rounded half up; undefined if `whole` is not above 0. */
+/** part / whole with `decimals` decimals, rounded half up; undefined unless `whole` is above 0. */
 export function quotient(part: bigint, whole: bigint, decimals: number): string | undefined {
   if (whole <= 0n) return undefined;
   if (part < 0n) return `-${quotient(-part, whole, decimals)}`;
@@ -28,10 +28,10 @@ export function formatsOf(language: Language) {
   const locale = language === 'en' ? 'en-GB' : language;
   const wholes = new Intl.NumberFormat(locale);
   const point = wholes.formatToParts(0.5).find(({ type }) => type === 'decimal')?.value ?? '.';
-  /** `"1234567.5"` → `"1,234,567.5"`, `"1.234.567,5"`: every digit of an exact decimal. */
+  /** Groups the digits of an exact decimal, and keeps all: `"1234567.5"` → `"1,234,567.5"`, `"1.234.567,5"`. */
   const digits = (figure: string | number | bigint): string => {
     const text = String(figure);
-    // Set the sign apart: BigInt("-0") would lose it in "-0.5".
+    // Handle the sign separately: BigInt("-0") would lose the sign of "-0.5".
     const [whole = '', fraction] = text.replace('-', '').split('.');
     const grouped = plainSpaces(wholes.format(BigInt(whole)));
     return `${text.startsWith('-') ? '-' : ''}${grouped}${fraction === undefined ? '' : `${point}${fraction}`}`;
@@ -39,7 +39,7 @@ export function formatsOf(language: Language) {
   return {
     language,
     digits,
-    /** part / whole as `33.3 %`; a dash if `whole` is 0, or `part` negative. */
+    /** part / whole as `33.3 %`; a dash if `whole` is 0 or `part` is negative. */
     percent: (part: bigint, whole: bigint): string => {
       const text = part < 0n ? undefined : quotient(part * 100n, whole, 1);
       return text === undefined ? '–' : `${digits(text)} %`;

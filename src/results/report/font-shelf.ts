@@ -3,7 +3,7 @@ import { findPackageJSON } from 'node:module';
 import path from 'node:path';
 import { create, type Font } from 'fontkit';
 
-/** Font files of one face, relative to its package. */
+/** Font files of one face; paths are relative to its package. */
 interface Face {
   readonly package: string;
   readonly regular: string;
@@ -21,9 +21,9 @@ const scripts = <Name extends string>(...names: readonly Name[]): Readonly<Recor
 
 const EMOJI = 'files/noto-emoji-emoji-400-normal.woff';
 
-/** The report's font faces, all Noto (SIL Open Font License); each is for the scripts that the faces before it lack. */
+/** The report's font faces, all Noto (SIL Open Font License). Each is for the scripts that the earlier faces lack. */
 const FACES = {
-  // Latin with all its marks, Greek, Cyrillic, Devanagari.
+  // Latin with all its diacritics, Greek, Cyrillic, Devanagari.
   latin: face('latin', 'NotoSans-Regular.ttf', 'NotoSans-SemiBold.ttf'),
   hebrew: face('hebrew', 'NotoSansHebrew-Regular.ttf', 'NotoSansHebrew-Bold.ttf'),
   arabic: face('arabic', 'NotoNaskhArabic-Regular.ttf', 'NotoNaskhArabic-Bold.ttf'),
@@ -33,7 +33,7 @@ const FACES = {
   japanese: face('jp', 'NotoSansJP-Regular.otf', 'NotoSansJP-Bold.otf'),
   korean: face('kr', 'NotoSansKR-Regular.otf', 'NotoSansKR-Bold.otf'),
   chinese: face('sc', 'NotoSansHans-Regular.otf', 'NotoSansHans-Bold.otf'),
-  // In one colour, like the text.
+  // The emoji have one colour, like the text.
   emoji: { package: '@fontsource/noto-emoji', regular: EMOJI, bold: EMOJI },
 } as const satisfies Readonly<Record<string, Face>>;
 
@@ -45,7 +45,7 @@ export type FaceName = keyof typeof FACES;
 // The cast is safe: FACES is a literal.
 export const FACE_NAMES = Object.keys(FACES) as readonly FaceName[];
 
-/** Han characters have national shapes: a text is set in the first of these faces that has all its Han characters. */
+/** Han characters have national shapes. A text is set in the first of these faces that has all its Han characters. */
 export const HAN_FACES: readonly FaceName[] = ['japanese', 'chinese', 'korean'];
 
 /** The path of a face's file. @throws Error if its package is not installed */
@@ -56,10 +56,10 @@ export function fontPath(name: FaceName, bold: boolean): string {
   return path.join(path.dirname(manifest), bold ? files.bold : files.regular);
 }
 
-/** Whether bold text has a file of its own: pdfkit parses a file at each use if two names stand for it. */
+/** Whether bold text has its own file. If two names stood for one file, pdfkit would parse it at each use. */
 export const hasBold = (name: FaceName): boolean => FACES[name].bold !== FACES[name].regular;
 
-// Files are read when a text first needs them, and kept: the largest has 8 MB, and most reports need only the first.
+// A file is read when a text first needs it, and kept. The largest has 8 MB, and most reports need only the first face.
 const files = new Map<string, Buffer>();
 const fonts = new Map<FaceName, Font>();
 

@@ -5,7 +5,7 @@ import type { EventResults } from '../event-results.ts';
 import { decimalToScaled } from './exact-figures.ts';
 import type { ReportWords } from './report-words.ts';
 
-/** How many voters of a group voted; a null name means all other voters. */
+/** How many voters of a group voted. A null name means all other voters. */
 export interface GroupTurnout {
   readonly name: string | null;
   readonly voters: number;
@@ -18,20 +18,20 @@ export interface ReportPosition {
   readonly groupName: string | null;
 }
 
-/** The content of a report, as of one moment. Times are Unix milliseconds. */
+/** The content of a report at one moment. Times are Unix milliseconds. */
 export interface ReportInput extends Pick<EventResults, 'final' | 'disputed' | 'asOf' | 'lot'> {
   readonly event: Pick<VotingEvent, 'id' | 'code' | 'title' | 'type' | 'timeZone' | 'language'> & {
     readonly status: EventStatus;
     readonly secrecy: Secrecy;
-    /** Whether the votes are from a rehearsal, which each page states. */
+    /** Whether the votes are from a rehearsal; each page then says so. */
     readonly rehearsal: boolean;
     readonly openedAt: number | null;
     readonly closesAt: number | null;
   };
   readonly ballots: number;
-  /** Ballots left after payments were reversed since the final result; null without such a reversal. */
+  /** Number of ballots that still count after payments were reversed since the final result; null without such a reversal. */
   readonly ballotsAfterReversals: number | null;
-  /** Voters by head and by weight (in millionths), as of the report; null where there is no roll (polls). */
+  /** Numbers of voters and their weight (in millionths) at the time of the report; null in polls, which have no roll. */
   readonly roll: {
     readonly approved: number;
     readonly voted: number;
@@ -40,24 +40,24 @@ export interface ReportInput extends Pick<EventResults, 'final' | 'disputed' | '
   } | null;
   /** Empty until the result is final. */
   readonly groups: readonly GroupTurnout[];
-  /** Whether every voter weighs 1: then figures are numbers of ballots, and can be given as shares of them. */
+  /** Whether every voter's weight is 1. Then figures are numbers of ballots, and can be given as shares of the ballots. */
   readonly unitWeights: boolean;
   readonly positions: readonly ReportPosition[];
   readonly log: Pick<EventResults['log'], 'size' | 'rootHash'>;
   readonly issuer: { readonly company: string; readonly baseUrl: string };
 }
 
-/** Disputed comes first: such figures are unreliable even if final. */
+/** Disputed comes first, because disputed figures are unreliable even if they are final. */
 export function standingOf({ final, disputed }: ReportInput): 'final' | 'provisional' | 'disputed' {
   if (disputed) return 'disputed';
   return final ? 'final' : 'provisional';
 }
 
-/** The standing as a report states it: a rehearsal is never final. */
+/** The standing that a report states: a rehearsal is never final. */
 export const stampOf = (input: ReportInput, { cover }: ReportWords): string =>
   input.event.rehearsal ? cover.rehearsed : cover[standingOf(input)];
 
-/** Candidates without votes are folded into one line if there are more than this. */
+/** If more candidates than this have no votes, they are folded into one line. */
 export const FEW = 4;
 
 export function namesOf({ candidates }: PositionResult): (id: string) => string {
@@ -65,7 +65,7 @@ export function namesOf({ candidates }: PositionResult): (id: string) => string 
   return (id) => names.get(id) ?? id;
 }
 
-/** Sorts winners first, in the order of their seats; then, in ranked counts, candidates who stayed longer; then by figure. */
+/** Sorts the winners first, in the order of their seats. Then, in ranked counts, the candidates who stayed longer; then by figure. */
 export function inOrderOfResult(result: PositionResult): CandidateResult[] {
   if (result.referendum !== null) return [...result.candidates];
   const rounds = result.rounds ?? [];

@@ -24,18 +24,18 @@ const PAPERS = { a4: 'A4', letter: 'LETTER' } as const;
 
 export interface SheetOptions {
   readonly paper: keyof typeof PAPERS;
-  /** The document's own texts, beside those of the organizer. */
+  /** The document's own texts, in contrast to the organizer's. */
   readonly words: ReportWords;
   readonly title: string;
   readonly author: string;
   readonly subject: string;
   /** Creation date in the document's metadata. */
   readonly madeAt: Date;
-  /** Frees each page when the next begins, so that thousands fit into memory; `finish` then draws on the last page only. */
+  /** Frees each page when the next one begins, so that thousands fit into memory. `finish` can then draw on the last page only. */
   readonly letsGo?: boolean;
 }
 
-/** Pages that fill from top to bottom. All it draws is part of the structure of a tagged PDF, or an artifact. */
+/** Pages that fill from top to bottom. All that is drawn belongs to the structure of a tagged PDF, or is an artifact outside of it. */
 export class Sheet {
   readonly doc: InstanceType<typeof PDFDocument>;
   readonly text: TextSetter;
@@ -47,7 +47,7 @@ export class Sheet {
   readonly #chunks: Buffer[] = [];
   readonly #parents: Structure[] = [];
   readonly #finished: Promise<void>;
-  /** Headings not drawn yet: `ensure` draws them on the same page as the content that follows. */
+  /** Headings that are not drawn yet. `ensure` draws them on the same page as the content that follows. */
   readonly #headings: { readonly height: number; readonly keep: number; readonly draw: () => void }[] = [];
 
   constructor(options: SheetOptions) {
@@ -70,7 +70,7 @@ export class Sheet {
         ModDate: options.madeAt,
       },
     };
-    // pdfkit's types lack PDF/UA, and the empty name that keeps the built-in font out.
+    // pdfkit's types lack PDF/UA, and the empty font name that keeps the built-in font out.
     this.doc = new PDFDocument(settings as unknown as PDFKit.PDFDocumentOptions);
     this.doc.on('data', (chunk: Buffer) => this.#chunks.push(chunk));
     this.#finished = new Promise((resolve, reject) => {
@@ -95,14 +95,14 @@ export class Sheet {
     this.y = TOP;
   }
 
-  /** Whether the page has so much height left below the waiting headings. */
+  /** Whether the page has this height left below the waiting headings. */
   fits(height: number): boolean {
     const waiting = this.#headings.reduce((sum, heading) => sum + heading.height, 0);
     const keep = Math.max(0, ...this.#headings.map((heading) => heading.keep));
     return this.y + waiting + Math.max(height, keep) <= this.bottom;
   }
 
-  /** Starts a new page unless so much height is left, then draws the waiting headings. */
+  /** Starts a new page unless this height is left, then draws the waiting headings. */
   ensure(height: number): void {
     if (!this.fits(height) && this.y > TOP) this.newPage();
     for (const { draw } of this.#headings.splice(0)) draw();
@@ -133,7 +133,7 @@ export class Sheet {
     else parent.add(element);
   }
 
-  /** Draws ornaments, which are outside the structure: rules, backgrounds, page numbers. Never within `content`. */
+  /** Draws ornaments, which are outside the structure: rules, backgrounds, page numbers. Never call it within `content`. */
   artifact(draw: () => void): void {
     this.doc.markContent('Artifact');
     draw();
@@ -180,7 +180,7 @@ export class Sheet {
     this.y += gapAfter;
   }
 
-  /** Adds a heading, never alone at the end of a page. @param options `keep`: points below it to keep with it; `outline`: lists it in the PDF */
+  /** Adds a heading, never alone at a page's end. @param options `keep`: points below it to keep with it; `outline`: list it in the PDF */
   heading(
     level: 1 | 2 | 3,
     text: string,
@@ -197,7 +197,7 @@ export class Sheet {
     this.#headings.push({ height, keep, draw });
   }
 
-  /** Calls `onPage` for every page once all exist, then closes the document. */
+  /** Calls `onPage` for every page when all pages exist, and closes the document. */
   async finish(onPage: (page: number, pages: number) => void): Promise<Uint8Array<ArrayBuffer>> {
     this.ensure(0);
     const { start, count } = this.doc.bufferedPageRange();

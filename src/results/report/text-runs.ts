@@ -1,13 +1,13 @@
 import bidiFactory, { type Bidi } from 'bidi-js';
 import { FACE_NAMES, type FaceName, faceHas, HAN_FACES } from './font-shelf.ts';
 
-/** Part of a line with one face and one direction, as the font gets it. */
+/** A part of a line with one face and one direction, in the form that the font gets. */
 export interface TextRun {
   readonly text: string;
   readonly face: FaceName;
-  /** Whether the font must lay it out from right to left. */
+  /** Whether the font must set it from right to left. */
   readonly rightToLeft: boolean;
-  /** Whether it replaces a character that no face has by its code point. */
+  /** Whether the text is a code point that replaces a character that no face has. */
   readonly missing: boolean;
 }
 
@@ -15,31 +15,31 @@ interface Piece {
   readonly text: string;
   readonly face: FaceName;
   readonly missing: boolean;
-  /** Not drawn, but part of the text that determines the order of its neighbours. */
+  /** Whether it is not drawn. It is part of the text only because it determines the order of its neighbours. */
   readonly hidden: boolean;
 }
 
-// bidi-js's types describe an ES module, but Node loads CommonJS, whose default export is the factory itself.
+// bidi-js's types describe an ES module, but Node loads CommonJS, where the default export is the factory.
 const bidi = (bidiFactory as unknown as () => Bidi)();
 
 const HAN = /\p{Script=Han}/u;
-/** Characters without a script of their own: they keep the face of the character before. */
+/** Characters without their own script keep the face of the character before them. */
 const SHARED = /[\p{Script=Common}\p{Script=Inherited}]/u;
 const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u;
-/** Decides how the neighbouring letters join, so the font needs it. */
+/** A joiner decides how the letters beside it join, so the font needs it. */
 const JOINER = /[\u200c\u200d]/;
 const STRONG_RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
-/** Only characters that the first face is sure to have, from left to right. */
+/** Characters that the first face certainly has, and that run from left to right. */
 const PLAIN = /^[\x20-\x7e\u00a0-\u00ff\u2013\u2014\u2018-\u201d\u2026]*$/;
 
 const [ISOLATE, ISOLATE_END] = ['\u2068', '\u2069'];
 const ISOLATES = /[\u2068\u2069]/g;
 
-/** Isolates a right-to-left name within a sentence, so that it does not reorder the figures after it. */
+/** Isolates a right-to-left name within a sentence: otherwise it would reorder the figures after it. */
 export const isolate = (name: string): string =>
   STRONG_RIGHT_TO_LEFT.test(name) ? `${ISOLATE}${name}${ISOLATE_END}` : name;
 
-/** Repeats the marks of `isolate` in each line of a text, if a name continues over several lines. */
+/** Repeats the marks of `isolate` in each line, if a name continues over several lines. */
 export function isolateLines(lines: readonly string[]): string[] {
   let open = 0;
   return lines.map((line) => {
@@ -64,7 +64,7 @@ function hanFaceOf(characters: readonly string[]): FaceName | undefined {
   return HAN_FACES.find((face) => han.every((codePoint) => faceHas(face, codePoint)));
 }
 
-/** Chooses a face for every character; replaces a character that no face has by its code point. */
+/** Chooses a face for every character. A character that no face has is replaced by its code point. */
 function choosePieces(text: string): Piece[] {
   const characters = [...text];
   const hanFace = hanFaceOf(characters);
@@ -77,7 +77,7 @@ function choosePieces(text: string): Piece[] {
       pieces.push({ text: character, face: current, missing: false, hidden: true });
       continue;
     }
-    // Take spaces after an emoji from another face: the emoji face's space is as wide as an emoji.
+    // Do not take spaces after an emoji from the emoji face, where a space is as wide as an emoji.
     const isKept = SHARED.test(character) && current !== 'emoji' && faceHas(current, codePoint);
     const kept: FaceName | undefined = isKept ? current : undefined;
     const han = hanFace !== undefined && HAN.test(character) ? hanFace : undefined;
@@ -115,7 +115,7 @@ function joinRuns(pieces: readonly Piece[]): LevelRun[] {
   return runs;
 }
 
-/** Rule L2 of the algorithm: from the highest level down, reverses every sequence of runs at or above the level. */
+/** Rule L2 of the algorithm: for each level from the highest down, reverses every sequence of runs at or above the level. */
 function reorder(runs: LevelRun[]): LevelRun[] {
   const ordered = [...runs];
   const highest = Math.max(0, ...runs.map((run) => run.level));
@@ -134,7 +134,7 @@ function visual(run: LevelRun): TextRun {
   const { face, missing } = run;
   if (run.level % 2 === 0) return { text: run.text, face, missing, rightToLeft: false };
   const mirrored = [...run.text].map((character) => bidi.getMirroredCharacter(character) ?? character);
-  // The font reverses a run that contains letters, but not a run of spaces and marks only.
+  // The font reverses a run that contains letters, but not a run of only spaces and marks.
   if (STRONG_RIGHT_TO_LEFT.test(run.text)) return { text: mirrored.join(''), face, missing, rightToLeft: true };
   return { text: mirrored.reverse().join(''), face, missing, rightToLeft: false };
 }

@@ -9,12 +9,12 @@ export interface TextStyle {
   readonly color?: string;
 }
 
-/** Baseline and line height as multiples of the size, with room for the marks of Vietnamese and Devanagari. */
+/** Baseline and line height as multiples of the font size. They leave room for the marks of Vietnamese and Devanagari. */
 const BASELINE = 1.07;
 const LEADING = 1.42;
-/** The OpenType features of a run, as pdfkit takes them. */
+/** The OpenType features of a run, in pdfkit's form. */
 type Layout = Pick<PDFKit.Mixins.TextOptions, 'features'>;
-// pdfkit's types allow only a list of features to add, not the object that can also disable some.
+// pdfkit's types allow only a list of features to enable, not the object that can also disable features.
 const MARKS_UNPLACED = { features: { mark: false, mkmk: false, abvm: false, blwm: false } } as unknown as Layout;
 const MISSING_COLOR = '#9a6700';
 const ELLIPSIS = '…';
@@ -28,7 +28,7 @@ const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 const charactersOf = (text: string): string[] => Array.from(graphemes.segment(text), ({ segment }) => segment);
 
-/** The largest number up to `all` that fits; 0 if none does. It tries few numbers far above the result: to measure a text takes time. */
+/** The largest number up to `all` that fits; 0 if none fits. Measuring a text takes time, so few numbers far above the result are tried. */
 function mostThat(all: number, fits: (count: number) => boolean): number {
   let [low, high] = [0, 1];
   while (high <= all && fits(high)) [low, high] = [high, high * 2];
@@ -41,7 +41,7 @@ function mostThat(all: number, fits: (count: number) => boolean): number {
   return low;
 }
 
-/** Splits a text where a line may end: after spaces, and between words of scripts without spaces, but never before closing punctuation. */
+/** Splits a text where a line may break: after spaces, and between words of scripts without spaces; never before closing punctuation. */
 function breakable(text: string): string[] {
   const parts: string[] = [];
   for (const { segment, isWordLike } of words.segment(text)) {
@@ -56,18 +56,18 @@ function breakable(text: string): string[] {
   }
   return parts;
 }
-/** Opening punctuation: it belongs to the next word. */
+/** Opening punctuation, which belongs to the next word. */
 const OPENING = /^[\p{Ps}\p{Pi}]/u;
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-/** Measures, breaks, cuts and draws lines of any script with the embedded faces. */
+/** Measures, breaks, cuts and draws lines of any script in the embedded faces. */
 export class TextSetter {
   readonly #doc: InstanceType<typeof PDFDocument>;
   readonly #registered = new Set<string>();
-  /** Cache of widths at size 1, by weight and text: names recur in charts, tables and rounds. */
+  /** Widths at size 1, by boldness and text. They are cached because names recur in charts, tables and rounds. */
   readonly #widths = new Map<string, number>();
-  /** Cache of lines, by weight, width at size 1 and text: each of 5,000 letters has the same paragraphs. */
+  /** Lines by boldness, width at size 1 and text. They are cached because each of 5,000 letters has the same paragraphs. */
   readonly #paragraphs = new Map<string, readonly string[]>();
 
   constructor(doc: InstanceType<typeof PDFDocument>) {
@@ -84,7 +84,7 @@ export class TextSetter {
     this.#doc.font(name, style.size);
   }
 
-  /** Measures a run with its marks placed on the letters, or unplaced if the font cannot place them. */
+  /** Measures a run. Its marks are placed on the letters, or left unplaced if the font cannot place them. */
   #measure(run: TextRun, style: TextStyle): { readonly width: number; readonly layout: Layout } {
     this.#use(run, style);
     const layout: Layout = run.rightToLeft ? { features: [] } : {};
@@ -92,7 +92,7 @@ export class TextSetter {
       return { width: this.#doc.widthOfString(run.text, layout), layout };
     } catch (fault) {
       if (!(fault instanceof TypeError)) throw fault;
-      // fontkit throws if a font has no position for a mark on a letter: leave marks unplaced then.
+      // fontkit throws if the font has no position for a mark on a letter: leave the marks unplaced.
       return { width: this.#doc.widthOfString(run.text, MARKS_UNPLACED), layout: MARKS_UNPLACED };
     }
   }
@@ -108,7 +108,7 @@ export class TextSetter {
     return unit * style.size;
   }
 
-  /** Breaks a text into lines of at most a width; breaks a longer word between characters. */
+  /** Breaks a text into lines of at most `width`. A longer word is broken between characters. */
   lines(text: string, style: TextStyle, width: number): readonly string[] {
     const key = `${style.bold === true ? 'b' : 'r'}${width / style.size} ${text}`;
     const known = this.#paragraphs.get(key);
@@ -138,7 +138,7 @@ export class TextSetter {
     return isolateLines(lines.filter((line) => line !== ''));
   }
 
-  /** The text, or as much of its beginning as fits with an ellipsis. */
+  /** The text if it fits; otherwise as much of its beginning as fits, with an ellipsis. */
   cut(text: string, style: TextStyle, width: number): string {
     if (this.width(text, style) <= width) return text;
     const characters = charactersOf(text);
@@ -146,10 +146,10 @@ export class TextSetter {
     return shown(mostThat(characters.length, (count) => this.width(shown(count), style) <= width));
   }
 
-  /** Draws one line with its top left corner at a point. */
+  /** Draws one line. Its top left corner is at the given point. */
   draw(text: string, x: number, top: number, style: TextStyle): void {
     const runs = splitRuns(text);
-    // Glyphs of text that is not plain Latin are reordered, joined and split: attach the text itself, for reading aloud and searching.
+    // Glyphs of other text than plain Latin are reordered, joined and split: attach the text itself, for reading aloud and searching.
     const plain = isPlain(text);
     if (!plain) this.#doc.markContent('Span', { actual: withoutIsolates(text) });
     let left = x;

@@ -28,7 +28,7 @@ interface Figure extends Column {
   readonly of: (candidate: CandidateResult) => string;
 }
 
-/** The columns of figures: exact votes, weights if they differ from votes, a share if the method has a meaningful one. */
+/** The columns of figures: exact votes, weights if they differ from the votes, and a share if it is meaningful for the method. */
 function figureColumns(input: ReportInput, { result }: ReportPosition, words: ReportWords): Figure[] {
   const { digits, percent, position } = words;
   const method = result.votingMethod;
@@ -81,7 +81,7 @@ function standingOf(
 const withdrawnOf = ({ definition }: ReportPosition): ReadonlySet<string> =>
   new Set(definition.everCandidates.filter(({ status }) => status === 'withdrawn').map(({ id }) => id));
 
-/** Candidates in the order of the result: `shown` get a row each, `folded` have only zeros. */
+/** Candidates in the order of the result: each of `shown` gets a row, and `folded` have only zeros. */
 export function foldZeros(position: ReportPosition): { shown: CandidateResult[]; folded: CandidateResult[] } {
   const { result } = position;
   const ordered = inOrderOfResult(result);
@@ -89,7 +89,7 @@ export function foldZeros(position: ReportPosition): { shown: CandidateResult[];
   const firsts = new Set(result.firstChoices?.map(({ candidateId }) => candidateId));
   const isZero = ({ id, votesWon, weightWon, winner, tied }: CandidateResult): boolean =>
     votesWon === 0 && weightWon === '0' && !winner && !tied && !firsts.has(id) && !withdrawn.has(id);
-  // With negative sums a sum of 0 has a meaningful place in the order, so nothing is folded.
+  // If some sums are negative, a sum of 0 has a meaningful place in the order: fold nothing.
   const belowZero = result.candidates.some(({ votesWon }) => votesWon < 0);
   const zeros = result.referendum === null && !belowZero ? ordered.filter(isZero) : [];
   if (zeros.length <= FEW) return { shown: ordered, folded: [] };
@@ -130,7 +130,7 @@ export async function writeCandidates(
   if (folded.length > 0) {
     const names = folded.map(({ name }) => isolate(name)).join(', ');
     const { withoutPoints, withoutVotes } = words.position;
-    // A score of zero may be the sum of many marks, so the text must not say "without votes".
+    // A score of zero may be the sum of many marks, so the text must not be "without votes".
     const text = result.votingMethod === 'score' ? withoutPoints(names) : withoutVotes(names);
     sheet.paragraph(text, { size: 8.5, color: MUTED }, 8);
   }

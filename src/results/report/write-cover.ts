@@ -7,7 +7,7 @@ import { ACCENT, INK, MUTED, PALE, type Sheet, WARNING, WON } from './sheet.ts';
 import { lineHeight } from './text-setter.ts';
 import { outcomeText } from './write-position.ts';
 
-/** Draws the standing (final, provisional, disputed or rehearsal), so that readers cannot confuse them. */
+/** Draws the standing (final, provisional, disputed or rehearsal), so that readers do not mistake one for another. */
 function drawStamp(sheet: Sheet, input: ReportInput): void {
   const text = stampOf(input, sheet.words).toLocaleUpperCase(sheet.words.language);
   const color = standingOf(input) === 'final' && !input.event.rehearsal ? WON : WARNING;
@@ -83,7 +83,7 @@ function provisionalText({ event }: ReportInput, { cover }: ReportWords): string
   return event.status === 'open' ? cover.openProvisional : cover.unopened;
 }
 
-/** Writes what readers must know before the figures. */
+/** Writes warnings that readers need before the figures. */
 function writeWarnings(sheet: Sheet, input: ReportInput): void {
   const { cover } = sheet.words;
   const left = input.ballotsAfterReversals;

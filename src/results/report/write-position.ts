@@ -20,7 +20,7 @@ function actualText(rule: ReferendumRuleResult, { digits, percent, position }: R
   return position.actualShare(digits(part), digits(whole), share);
 }
 
-/** The parts of the threshold's base, and where the threshold lies on the bar; undefined if the base is 0. */
+/** The parts of the threshold's base, and the place of the threshold on the bar; undefined if the base is 0. */
 export function thresholdBar(
   { yes, no, abstain, rules }: ReferendumResult,
   { threshold }: ReferendumRules,
@@ -39,7 +39,7 @@ export function thresholdBar(
     const figure = scaledToDecimal(base - answered, SCALE_DECIMALS);
     shares.push({ label: words.noAnswer, figure, color: TRACK, textColor: INK });
   }
-  // Answers may weigh more than the electorate: the ballot of a voter rejected later still counts.
+  // Answers may weigh more than the electorate: the ballot of a voter who was rejected later still counts.
   const all = base > answered ? base : answered;
   return { shares, at: shareOf(base * BigInt(threshold.numerator), all * BigInt(threshold.denominator)) };
 }
@@ -96,7 +96,7 @@ export function outcomeText(
   const joint = result.winners.length > result.seats;
   const shared = joint || undecided ? (result.tie?.candidateIds ?? []) : [];
   const sure = result.winners.filter((id) => !shared.includes(id));
-  // All candidates of a joint tie have won.
+  // In a joint tie, all tied candidates have won.
   const tied = texts.of(joint ? texts.jointly(won) : texts.tied, listNames(shared, nameOf, words));
   if (sure.length === 0) return { text: tied, color: WARNING };
   const text = texts.of(won, sure.map((id) => isolate(nameOf(id))).join(', '));
@@ -106,10 +106,10 @@ export function outcomeText(
 
 const HEAD_HEIGHT = 90;
 const ROW_HEIGHT = 18.5;
-/** Most of a page that may stay empty so that a position is not split. */
+/** The share of a page that may stay empty so that a position is not split. */
 const SPARED = 0.25;
 
-/** The height to keep together with a position's heading: the whole position if that wastes little room, else its beginning. */
+/** The height to keep together with a position's heading: the whole position if that leaves little room empty, otherwise its beginning. */
 function keptWith(sheet: Sheet, position: ReportPosition): number {
   const { result } = position;
   const { shown } = foldZeros(position);
@@ -122,7 +122,7 @@ function keptWith(sheet: Sheet, position: ReportPosition): number {
   return HEAD_HEIGHT + (rules === undefined ? Math.min(bars, LEAST_BARS) * BAR_STEP : SHARES_HEIGHT);
 }
 
-/** Writes one position: outcome, chart, figures, rounds, ties and the rules that were applied. */
+/** Writes one position: outcome, chart, figures, rounds, ties, and the rules that were applied. */
 export async function writePosition(
   sheet: Sheet,
   input: ReportInput,

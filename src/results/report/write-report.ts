@@ -9,7 +9,7 @@ import { writePosition } from './write-position.ts';
 
 const BODY = { size: 9, color: INK };
 
-/** Writes the log, the lot, and how anybody can verify the figures. */
+/** Writes the log, the lot, and how anyone can verify the figures. */
 async function writeVerification(sheet: Sheet, input: ReportInput): Promise<void> {
   const { log, lot, issuer, event } = input;
   const { log: texts } = sheet.words;
@@ -44,14 +44,14 @@ async function writeVerification(sheet: Sheet, input: ReportInput): Promise<void
 const LINES = 2;
 const LINE_HEIGHT = 46;
 const GAP = 18;
-/** The fields of a line, each with its share of the width. */
+/** The fields of a signature line, with their shares of the width. */
 const FIELDS = [
   ['name', 0.36],
   ['signature', 0.4],
   ['date', 0.24],
 ] as const;
 
-/** Writes signature lines for the officials who declare the result; only if it is final and undisputed. */
+/** Writes lines for the signatures of the officials who declare the result, if it is final and undisputed. */
 function writeSignatures(sheet: Sheet, { final, disputed, event }: ReportInput): void {
   if (!final || disputed) return;
   sheet.y += 10;
@@ -71,11 +71,11 @@ function writeSignatures(sheet: Sheet, { final, disputed, event }: ReportInput):
   }
 }
 
-/** Most candidate rows of a report: with a hundred positions of a thousand candidates each it stays at some hundred pages. */
+/** Most candidate rows of a report. So a report of a hundred positions with a thousand candidates each has some hundred pages. */
 const MAX_ROWS = 10_000;
 const LEAST_ROWS = 50;
 
-/** Marks a page of a rehearsal at its head, so that a single sheet cannot be taken for a real result. */
+/** Marks a page of a rehearsal at its top, so that a single sheet cannot be mistaken for a real result. */
 function drawRehearsal(sheet: Sheet): void {
   const style = { size: 8.5, bold: true, color: '#ffffff' };
   const text = sheet.words.cover.rehearsal;
@@ -105,7 +105,7 @@ function writeFooter(sheet: Sheet, input: ReportInput, page: number, pages: numb
   });
 }
 
-/** Writes the report as a tagged PDF with embedded fonts; the event loop serves other work between positions and rows. */
+/** Writes the report as a tagged PDF with embedded fonts. Other work runs between positions and rows. */
 export async function writeReport(input: ReportInput, paper: SheetOptions['paper']): Promise<Uint8Array<ArrayBuffer>> {
   const words = reportWords(input.event.language);
   const { cover } = words;

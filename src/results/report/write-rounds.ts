@@ -12,7 +12,7 @@ const MAX_ROUNDS_A_BLOCK = 5;
 const MAX_TARGETS = 20;
 const KEEP_WITH_TABLE = 90;
 
-/** Splits the rounds into blocks of about equal width; a block shows its rounds side by side. */
+/** Splits the rounds into blocks of about equal width. A block shows its rounds side by side. */
 function blocksOf(rounds: readonly Round[]): readonly Round[][] {
   const blocks = Math.ceil(rounds.length / MAX_ROUNDS_A_BLOCK);
   const breadth = Math.ceil(rounds.length / Math.max(1, blocks));
@@ -63,7 +63,7 @@ async function writeTallies(sheet: Sheet, result: PositionResult, rounds: readon
   sheet.paragraph(words.rounds.legend, legend);
 }
 
-/** Returns e.g. `Ada to Bea 12, Cy 3, exhausted 1`, a part for each candidate whose votes are transferred. */
+/** Describes transfers, as in `Ada to Bea 12, Cy 3, exhausted 1`, with a part for each candidate whose votes are transferred. */
 function transferText(round: Round, nameOf: (id: string) => string, words: ReportWords): string {
   const targets = new Map<string, string[]>();
   for (const { from, to, weight } of round.transfers) {
@@ -84,7 +84,7 @@ function decisionOf(round: Round, nameOf: (id: string) => string, words: ReportW
   const { elected, eliminated } = round;
   const out = eliminated.length === 0 ? undefined : words.rounds.out(listNames(eliminated, nameOf, words));
   if (elected.length > 0) {
-    // If the elected candidates leave no surplus, the lowest is eliminated in the same round.
+    // If elected candidates leave no surplus, the lowest candidate is eliminated in the same round.
     const text = words.rounds.elected(listNames(elected, nameOf, words));
     return out === undefined ? { text, color: WON, bold: true } : { text: `${text}. ${out}`, bold: true };
   }
@@ -108,12 +108,12 @@ async function writeDecisions(sheet: Sheet, rounds: readonly Round[], nameOf: (i
   await drawTable(sheet, columns, rows);
 }
 
-/** Writes the rounds of a ranked count: picture, tallies, decisions, transfers. */
+/** Writes the rounds of a ranked count: diagram, tallies, decisions, transfers. */
 export async function writeRounds(sheet: Sheet, { result }: ReportPosition): Promise<void> {
   const rounds = result.rounds ?? [];
   const nameOf = namesOf(result);
   const picture = flowHeight(result);
-  // Draw the picture where it first fits, at the latest below the tables, so that no page stays half empty for it.
+  // Draw the diagram where it first fits, at the latest below the tables, so that it leaves no half-empty page.
   const first = sheet.fits(picture);
   if (first) drawFlow(sheet, result);
   await writeTallies(sheet, result, rounds);

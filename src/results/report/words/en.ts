@@ -5,7 +5,7 @@ const formats = formatsOf('en');
 const { digits } = formats;
 const count = (figure: number, one: string, many: string): string => `${digits(figure)} ${figure === 1 ? one : many}`;
 
-/** The texts of a report in English; the other languages have the same entries. Names and titles are the organizer's own. */
+/** The texts of a report in English; other languages have the same entries. Names and titles are the organizer's texts. */
 export const en = {
   ...formats,
   more: (names: string, others: number): string => `${names} and ${digits(others)} more`,
