@@ -104,7 +104,7 @@ function readLines(lines: readonly string[]): TreeHead {
   return { origin, size: Number(size), root: hash };
 }
 
-/** Reads a head of the service's own log, which has three lines. */
+/** Reads a checkpoint of the service's own log. Its signed text has exactly three lines. */
 export function readServiceHead(note: string, serviceKey: LogKey): TreeHead {
   const lines = readSignedLines(note, serviceKey);
   if (lines.length !== 3) throw new Unbelievable('it is no checkpoint of the service’s own log');

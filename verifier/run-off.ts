@@ -36,7 +36,7 @@ export function unluckiest(
   return { out, tie: tieOf(tally.position, lowest, policyOf(tally, kept), lot) };
 }
 
-/** Goes back through earlier rounds, the latest first, and keeps only the candidates who were best in each. */
+/** Breaks a tie by earlier rounds, the latest first: each keeps, of the candidates still tied, only the best in that round. */
 export function pickByHistory(
   ids: readonly string[],
   history: readonly ReadonlyMap<string, bigint>[],

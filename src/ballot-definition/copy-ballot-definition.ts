@@ -39,7 +39,7 @@ const sourceOf = (rows: DefinitionRows | undefined, table: keyof DefinitionRows)
     ? sql`${sql.identifier(table)}`
     : sql`json_populate_recordset(NULL::${sql.identifier(table)}, ${rows[table]}::json)`;
 
-/** SQL conditions of the rows to copy. Self-registered candidates are copied only if they were approved, outside of a rehearsal. */
+/** SQL conditions of the rows to copy: no candidate of a rehearsal, and a self-registered one only once it was approved. */
 const COPIED: Readonly<Record<Kind, string>> = {
   groups: 'deleted_at IS NULL',
   positions: 'deleted_at IS NULL',

@@ -43,7 +43,7 @@ interface OpenLeaf extends LeafOf<'open'>, Configured {
   readonly rehearsalBallots?: number;
 }
 
-/** The roll of an election: up to the next `roll` leaf, at most `heads` ballots of `weight` in total may follow. `seq` counts from 1. */
+/** The roll of an election: until the next `roll` leaf, the log may hold `heads` ballots at most, with a total weight of `weight` at most. */
 interface RollLeaf extends LeafOf<'roll'> {
   readonly at: number;
   /** Null, like `weight`, if the event became a poll before the first ballot and so has no roll any more. */

@@ -10,7 +10,7 @@ import { eventTree } from './tree-store.ts';
 /** Thrown if the database does not match what was signed for a log. Appending would fork the log, so nothing is appended. */
 export class LogSetBack extends Error {
   readonly alarm: 'ballot_log_set_back' | 'ballot_log_changed';
-  /** Leaves in the database (`size`), and in the last remembered checkpoint (`signed`). */
+  /** Number of leaves: `size` in the database, `signed` in the last remembered checkpoint, if there is one. */
   readonly size: number;
   readonly signed: number | undefined;
   /** The disagreement in words, if known. */

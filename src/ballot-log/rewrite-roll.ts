@@ -113,7 +113,7 @@ const REMOVE_DEAD_ROWS = { name: 'remove_dead_rows', maxAttempts: 10, group: 'de
 /** Delay of the vacuum, so that several elections that end together share one run. */
 const REMOVED_AFTER_MS = 5_000;
 
-/** VACUUM runs as a job, because it must be outside of a transaction and after this one's commit. No account: the job stays in its cell. */
+/** Queues a job, because VACUUM must run outside of a transaction, after the commit of `executor`. Without an account it stays in its cell. */
 export async function enqueueRemovalOfDeadRows(executor: Executor): Promise<void> {
   const { name } = REMOVE_DEAD_ROWS;
   const runAtMs = (await readNow(executor)) + REMOVED_AFTER_MS;

@@ -195,7 +195,7 @@ async function resealReplaced(send: SendLong, secrets: Secrets): Promise<void> {
   if (isChanged) await resealReplaced(send, secrets);
 }
 
-/** Re-encrypts all long-lived values, while the service runs; can be run again. @returns how many values no listed key decrypts */
+/** Re-encrypts all long-lived values; safe to repeat, and beside a running service. @returns how many values no key of SECRET_KEY decrypts */
 export const resealSecrets = (
   db: Database,
   secrets: Secrets,

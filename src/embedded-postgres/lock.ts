@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { hasCode, unless } from '#src/platform/files.ts';
 
-/** The process that holds the lock of a home (a database's folder), as that process writes it; `port` once its server takes connections. */
+/** What a process that locks a home (a database's folder) writes into the lock. `port` is missing until its server takes connections. */
 const ownerSchema = z.object({
   pid: z.int().positive(),
   purpose: z.enum(['service', 'command']),

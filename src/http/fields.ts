@@ -30,7 +30,7 @@ export function refuseRepeated(entries: readonly unknown[], context: z.core.$Ref
   });
 }
 
-/** A check of zod that adds the message of `fault` as an issue, if there is one. */
+/** Makes a zod check of `fault`, which returns what is wrong with a text, or undefined. */
 function faultless(fault: (text: string) => string | undefined) {
   return (context: z.core.ParsePayload<string>): void => {
     const message = fault(context.value);

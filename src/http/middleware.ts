@@ -204,7 +204,7 @@ export const takeWork: MiddlewareHandler<Env> = async (c, next) => {
   await next();
 };
 
-/** Finds the resource in the path (404) and checks the caller's role in it (403), before the body (completions 1.6). */
+/** Finds the path's resource (else 404) and checks the caller's role in it (else 403), before the body is checked (completions 1.6). */
 export function findTarget<Target>(find: (c: RequestContext) => Promise<Target>): TargetStep<Target> {
   return async (c, next) => {
     const target = await find(c);

@@ -17,8 +17,8 @@ export type IsFaulty = (field: string) => boolean;
 export const NOTHING_FAULTY: IsFaulty = () => false;
 
 /**
- * Finds faults of the values in a body whose shape was refused, so that one answer names all faults (completions 1.3). It gets
- * the parts with a valid shape. It is not called for a body of valid shape: the operation itself checks that body, under its locks.
+ * Checks the values of a body's well-formed parts when other parts have a wrong shape, so that one answer names all faults
+ * (completions 1.3). Not called for a body of valid shape: the operation checks its values itself, under its locks.
  */
 export type Judge<Target, Body> = (
   target: Target,

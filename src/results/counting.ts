@@ -99,7 +99,6 @@ export class Counting {
     );
   }
 
-  /** A page of a position's rounds; undefined for an unknown position. */
   rounds(
     definition: BallotDefinition,
     audience: ResultsAudience,

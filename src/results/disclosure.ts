@@ -76,7 +76,7 @@ export function openSnapshot(secrets: Secrets, eventId: string, sealed: Buffer):
 /** Rolls a step back. With rows that other SQL wrote, the step would reveal the choices of fewer than five ballots. */
 class StepRefused extends Error {}
 
-/** Each step decrypts and stores all waiting ballots. Above MANY_WAITING, steps are 10 s apart; above MOST_WAITING, there are none. */
+/** A step stores all ballots that are not sealed yet, and takes longer with each: above MANY_WAITING one in 10 s, above MOST_WAITING none. */
 const MANY_WAITING = 1_000;
 const MOST_WAITING = 10_000;
 const MANY_EVERY_MS = 10_000;

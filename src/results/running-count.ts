@@ -168,7 +168,6 @@ export class RunningCount {
     if (weightMicro % MICRO !== 0n) this.fractional += times;
   }
 
-  /** A page of a position's rounds, by the position's number; undefined for an unknown number. */
   rounds(positionNumber: number, options: ReportOptions, fromRound: number): RoundPage | undefined {
     return this.#positions.get(positionNumber)?.count.rounds(options, fromRound);
   }

@@ -116,7 +116,7 @@ export class Connection {
 
   #read(bytes: Buffer): void {
     if (this.#isOver) {
-      // Drops these bytes of a refused peer (`closeAfter`), and reads more in this address's next turn.
+      // The peer is refused already (`closeAfter`): these bytes are dropped, and more are read when it is this address's turn.
       this.#socket.pause();
       void turns.take(this.#peer, () => this.#socket.resume());
       return;

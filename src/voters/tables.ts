@@ -28,7 +28,7 @@ export const voters = pgTable(
     confirmBy: timeMs('confirm_by'),
     /** Raised when all keys of the voter end. Key hashes cover it, so that restored rows of earlier keys are invalid. */
     keyGeneration: integer('key_generation').notNull().default(0),
-    /** The run that printed the voter's last letter, outside of rehearsals. Key hashes cover it, so that earlier letters' keys are void. */
+    /** Print run of the voter's newest letter outside of rehearsals. Key hashes include it: a new letter voids the keys of earlier letters. */
     letters: text(),
     /** MAC of the row under the service's secret key (`voter-tag.ts`). Null for participants of polls, whose rows follow from ballots. */
     tag: bytes(),
@@ -196,7 +196,7 @@ export const rollCopies = pgTable('roll_copies', {
     .primaryKey()
     .references(() => votingEvents.id, { onDelete: 'cascade' }),
   sourceId: text('source_id').notNull(),
-  /** Pairs of a group of the source event and its copy. */
+  /** Pairs of group IDs: the group in the source event, and its copy in this event. */
   groups: jsonb().$type<readonly (readonly [string, string])[]>().notNull(),
   copiedTo: text('copied_to').notNull().default(''),
   keyId: text('key_id').notNull(),

@@ -120,7 +120,7 @@ function changedTag(secrets: Secrets, before: VotingEvent, changes: Partial<NewE
   return tagOfEvent(secrets, { ...before, ...givenOf(changes) });
 }
 
-/** Changes tagged columns on which no ballot depends, so that the definition keeps its version. Else as `updateTaggedEvent`. */
+/** As `updateTaggedEvent`, but for tagged columns on which no ballot depends: the definition keeps its version. */
 export async function noteInEvent(
   tx: Transaction,
   secrets: Secrets,

@@ -60,9 +60,9 @@ export function messageOfRun({ id }: JobRun): string {
 }
 
 /**
- * Publishes facts of one type. Several facts are serialised only if an endpoint has subscribed to the type, or if persons were deleted:
- * the earlier messages about deleted voters or candidates are erased, too.
- * @param message the ID of the message about the only fact (`messageOfRun`); by default a new ID
+ * Publishes facts of one type. Many facts are serialised only if an endpoint has subscribed to the type, or if they are deletions of voters
+ * or candidates: then the earlier messages about these persons are erased.
+ * @param message if there is only one fact: the ID of its message (`messageOfRun`); by default a new ID
  */
 export async function publish(
   tx: Transaction,

@@ -107,7 +107,7 @@ export class PaymentRequiredError extends VotingServiceError {
   }
 }
 
-/** No answer came, also not to the last retry: the network failed, or the time limit passed. */
+/** No answer came, not even to the last retry: the network failed, or the time limit passed. */
 export class ConnectionError extends Error {
   override name = 'ConnectionError';
 }
