@@ -94,7 +94,7 @@ async function mark(
   at: number | undefined,
 ): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
-    // Lock the event: a move to another cell (database) waits, and copies the mark. After a move has begun, this fails, and the download.
+    // A move to another cell (database) waits for this lock, and copies the mark. If it began earlier, the lock and the download fail.
     await holdForChange(tx, event.id);
     const now = await lockLetters(tx, run.votingEventId, run.id);
     if (now === undefined || !isGenuineRun(deps.secrets, now)) throw refuse('rows_disagree');

@@ -85,8 +85,8 @@ async function requireGenuineRun(deps: Deps, run: LetterRun): Promise<void> {
 }
 
 /**
- * Letters with voter keys (completions 10.9). A letter suffices to vote, so a file of letters needs an API key with the `write` scope,
- * which a viewer has not. Mounted before `voterRouter`, whose `/voters/:id` would match `/voters/letters`.
+ * Letters with voter keys (completions 10.9). A letter suffices to vote. So, unlike the roll, a file needs an API key with the `write`
+ * scope, and no viewer gets one. Mounted before `voterRouter`, whose `/voters/:id` would match `/voters/letters`.
  */
 export function letterRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);

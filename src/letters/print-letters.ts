@@ -128,7 +128,7 @@ async function printNext(deps: Deps, request: PrintLetters): Promise<boolean | '
 /** Number of the file that a run prints next: all files before it are full. */
 const fileOf = ({ done }: LetterRun): number => Math.floor(done / LETTERS_A_FILE) + 1;
 
-/** Draws the file in a thread. Only the thread's input contains the keys in clear, and it is passed in memory. */
+/** Draws the file in a thread. Only the thread's input contains the keys in clear, and it is passed only in memory. */
 async function draw(deps: Deps, event: VotingEvent, run: LetterRun, keys: readonly PrintedKey[]): Promise<Uint8Array> {
   const nowMs = await readNow(deps.db);
   const input: LetterOrder = {
@@ -158,7 +158,7 @@ function sealParts(own: Secrets, run: LetterRun, bytes: Uint8Array): string[] {
   );
 }
 
-/** Ends the run: counts its letters, also in the log, before any can be read. @returns whether a job must take its keys back instead */
+/** Ends the run: counts its letters, also in the log, before any can be read. @returns whether it was ended, and has keys to take back */
 async function finish(deps: Deps, request: PrintLetters): Promise<boolean> {
   return inTransaction(deps.db, async (tx) => {
     await deps.logRecorder.hold(tx, request.eventId);

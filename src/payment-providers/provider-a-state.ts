@@ -67,7 +67,7 @@ export function feeOf(balance: z.infer<typeof balanceSchema>, currency: string):
   return found?.currency.toLowerCase() === currency ? PROVIDER_A_MONEY.fromProviderAmount(currency, found.fee) : null;
 }
 
-/** An object that the provider includes in another object on request. Without the request it sends the ID; then the result is null. */
+/** An object that the provider includes in another object on request. Otherwise it sends the ID or nothing: then null. */
 const expanded = <Part extends object>(part: Part | string | null | undefined): Part | null =>
   typeof part === 'object' ? part : null;
 

@@ -53,7 +53,7 @@ const openedSchema = z.object({
 });
 const balancesSchema = z.array(z.object({ currency: z.string() }));
 
-/** Each currency that the provider takes in one country only, and the country. Dollars are missing: several countries take them. */
+/** Each currency that the provider takes in one country only, and the country. Dollars are missing: it takes them in several. */
 const COUNTRY_OF_CURRENCY: ReadonlyMap<string, string> = new Map([
   ['egp', 'EG'],
   ['ghs', 'GH'],
@@ -177,7 +177,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     return readRefundObject(await http.call({ method: 'POST', path: '/refund', secretKey, body }));
   }
 
-  /** Refunds a payment. A retry needs no idempotency key: the provider refunds no more than was paid, and existing refunds then count. */
+  /** A retry needs no idempotency key, because the provider never refunds more than was paid. After a refusal, existing refunds count. */
   async function refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
     const refused = await askRefund(credentials, request).catch(refundRefusal);
     if (refused.kind !== 'refused') return refused;

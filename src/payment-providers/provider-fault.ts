@@ -75,7 +75,7 @@ export function failureOf(
   return new PaymentProviderUnavailable(provider, status >= 500 ? 'server_error' : 'unreadable', status);
 }
 
-/** The error code, unless its form is that of a key or unknown: then null, so that no secret reaches an error message. */
+/** The error code if it has the form of a code, and not of a key; otherwise null, so that no secret reaches an error message. */
 function safeCode(code: unknown): string | null {
   return typeof code === 'string' && /^(?!\w{2}_(?:org_)?(?:live|test)_|whsec_)[a-z][a-z0-9_]{1,63}$/i.test(code)
     ? code

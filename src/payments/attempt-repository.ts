@@ -115,7 +115,7 @@ export const requireLocked = async (tx: Transaction, ref: AttemptRef): Promise<P
 export const insertAttempt = (executor: Executor, row: NewAttempt): Promise<PaymentAttempt | undefined> =>
   firstOf(executor.insert(paymentAttempts).values(row).onConflictDoNothing().returning());
 
-/** The attempt that an earlier try of the same idempotent request made; a retry may continue it. */
+/** The attempt that an earlier try of the same idempotent request made; undefined once its `requestKey` is cleared for a new attempt. */
 export const findAttemptByRequest = (executor: Executor, votingEventId: string, requestKeys: readonly Buffer[]) => {
   const isSame = inArray(paymentAttempts.requestKey, [...requestKeys]);
   return firstOf(attemptsWhere(executor, eq(paymentAttempts.votingEventId, votingEventId), isSame));
@@ -260,7 +260,7 @@ export const DUE_AT_ONCE = 100;
 
 /**
  * Attempts that are due for reconciliation, in turns of the accounts, so that thousands of one account do not delay the others. Hundreds
- * of thousands may be due: the statement jumps along the index from account to account, and reads few attempts of each.
+ * of thousands may be due: the statement jumps along the index from account to account, and reads at most `DUE_AT_ONCE` of each.
  */
 export async function listDueAttempts(executor: Executor): Promise<PaymentAttempt[]> {
   const first = (condition: SQL): SQL => sql`SELECT p.account_id, p.check_at FROM payment_attempts p

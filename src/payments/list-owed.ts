@@ -44,7 +44,7 @@ const OF_ATTEMPT = and(
 const hasRefund = (condition: SQL | undefined): SQL =>
   sql`EXISTS (SELECT 1 FROM ${paymentRefunds} WHERE ${and(OF_ATTEMPT, condition)})`;
 
-/** The first payment has another amount than the price. Once its refund is stored, the refund is the case instead. */
+/** The first payment differs from the request. Once its refund is stored, the refund is the case instead. */
 const IS_MISMATCHED = and(
   eq(paymentAttempts.endReason, 'amount_mismatch'),
   isNotNull(paymentAttempts.providerPaymentId),

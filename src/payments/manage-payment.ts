@@ -65,7 +65,7 @@ export async function refundPaymentByHand(
 
 const NOT_BACK: readonly RefundStatus[] = [...OWED, 'failed'];
 
-/** Closes a case that a person has settled; no refund follows. @throws ApiError 409 `nothing_to_settle`; `busy` if the provider is asked */
+/** Closes a case that a person settled: no refund follows. @throws ApiError 409 `nothing_to_settle`; `busy` while the provider is asked */
 export async function settleByHand(
   tx: Transaction,
   deps: RecordDeps,

@@ -140,7 +140,7 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
   const event = await firstOf(deps.db.select().from(providerEvents).where(at(job.businessId, job.eventKey)));
   if (event === undefined || event.processedAt !== null) return;
   if (await applyEvent(deps, event, job.isPayment !== true)) return;
-  // The merchant may use the account for other shops, too: ignore a message that names no attempt of this service.
+  // The merchant may use the account for other shops, too: ignore a message that names no attempt ID of this service.
   const { attemptId } = event;
   const named = attemptId !== null && isAttemptId(attemptId) ? attemptId : await attemptOfReference(deps, event);
   if (named !== null && (await readNow(deps.db)) < event.receivedAt + PATIENCE_MS)

@@ -145,7 +145,7 @@ const paidBy = (payment: ProviderPayment, nowMs: number) => ({
   paidMinor: payment.amountMinor,
 });
 
-/** Stores what became of a payment other than the attempt's own, so that later reports have no second effect. @returns false if known */
+/** Stores in a row of refunds what became of a payment: a later report has no second effect. @returns false if it has a row already */
 const noteBeside = (
   tx: Transaction,
   { votingEventId, id: attemptId, currency }: PaymentAttempt,

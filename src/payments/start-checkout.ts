@@ -148,7 +148,7 @@ async function createAttempt(
   const attempt = await inTransaction(deps.db, async (tx) => {
     const held = await holdWorld(tx, event);
     const inserted = await insertAttempt(tx, row);
-    // Check again: an edit or the end of the event may refuse the order now. Once the attempt exists, no such edit is possible.
+    // Check again: after an edit or the end of the event, the order may be refused. Once the attempt exists, no such edit is possible.
     if (inserted !== undefined) {
       await deps.fulfilments[order.purpose].check(tx, inserted);
       if (!(await order.isOffered(tx, held))) throw worldChanged();

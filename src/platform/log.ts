@@ -37,7 +37,7 @@ export function onAlarm(log: Log, listener: AlarmListener): void {
   alarmListeners.get(log)?.add(listener);
 }
 
-/** Writes JSON lines, or a readable line on a terminal. Callers pass allowed fields only, so nothing needs to be redacted. */
+/** JSON lines; on a terminal time, level, message, fields in one line. Callers pass only allow-listed fields: nothing needs redaction. */
 export function createLog(
   level: string,
   destination: DestinationStream | undefined = process.stdout.isTTY

@@ -8,7 +8,7 @@ let used = STOCK_BYTES;
 /** Memory for a key, which can be wiped. A small `Buffer.alloc` lies in the heap, where garbage collection moves it and leaves a copy. */
 export const makeClearable = (bytes: number): Buffer<ArrayBuffer> => Buffer.from(new ArrayBuffer(bytes));
 
-/** Random bytes of the system. 4 KiB are fetched at a time, because a small fetch takes as long. The bytes kept here are wiped. */
+/** Random bytes of the system. 4 KiB are fetched at a time, because a small fetch takes as long. Returned bytes are wiped here. */
 export function takeRandomBytes(count: number): Buffer<ArrayBuffer> {
   if (count > STOCK_BYTES) return randomFillSync(Buffer.alloc(count));
   if (used + count > STOCK_BYTES) {

@@ -10,7 +10,7 @@ const MOST_REST_MS = 1_000;
  */
 export const restAfter = (tookMs: number, mostMs = MOST_REST_MS): number => Math.min(REST * tookMs, mostMs);
 
-/** Runs the work of a lane, for example of an account, one piece after the other. Callers that ask for work before it begins share it. */
+/** Runs the work of a lane (such as an account) one after the other. Callers that ask for the same work before it begins share it. */
 export class SharedTurns<Result = unknown> {
   readonly #rests: (result: Result) => boolean;
   readonly #last = new Map<string, Promise<unknown>>();

@@ -5,7 +5,7 @@ import { asker } from './turns.ts';
 /** Characters or bytes of a chunk. Other requests run after each chunk. The last piece of text may exceed it. */
 export const CHUNK_LENGTH = 64 * 1024;
 
-/** The turns of all long answers, by account. However many are being sent, one chunk is made per iteration of the event loop. */
+/** The turns of all long answers, by account. However many are being sent, an iteration of the event loop makes at most one chunk. */
 const turns = new LoopTurns();
 
 /** Returns a function that waits until the next chunk may be made, for the account of the current request. */
@@ -55,7 +55,7 @@ const LEVELS = 3;
 
 /**
  * Yields the text of `JSON.stringify` for a plain value in pieces, so that a list of a thousand rows is sent row by row.
- * Values nested deeper than `levels` are not split.
+ * The first `levels` levels of nesting are split; values below them are not.
  */
 export function* jsonPieces(value: unknown, levels = LEVELS): Generator<string> {
   if (levels === 0 || typeof value !== 'object' || value === null || 'toJSON' in value) {

@@ -1,4 +1,4 @@
-/** Maximum UTF-16 units of raw text for each code point of the limit: NFC may compose four code points of two units each into one. */
+/** Maximum UTF-16 units of raw text for each code point of the limit: NFC may compose four code points, of up to two units, into one. */
 const RAW_FOR_EACH = 8;
 /** Combining marks on one letter. No script needs so many, and normalising a run of marks takes quadratic time. */
 const MAX_MARKS = 30;
@@ -51,7 +51,7 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }
 
-/** A search of this length matches inside of words. A shorter one would match too much: it matches only the beginning of words. */
+/** From this length on, a search matches inside of words. A shorter one would match too much: it matches only the beginning of words. */
 const SHORTEST_INSIDE = 3;
 
 /** The form in which texts are searched; `fold_text` in the database gives the same form. */
@@ -103,6 +103,6 @@ export function addressFault(text: string): string | undefined {
   return hasCredentials ? 'must not hold credentials' : undefined;
 }
 
-/** Normalises a URL like `normaliseText`, and lowers its scheme, which providers and browsers' policies compare in lower case. */
+/** Normalises a URL, and lowers its scheme, which providers and browsers' policies compare in lower case. Call as `normaliseText`. */
 export const normaliseUrl = (text: string): string =>
   normaliseText(text).replace(/^https?(?=:)/i, (scheme) => scheme.toLowerCase());

@@ -16,8 +16,8 @@ export const TIME_LIMITS = {
   drainMs: 1_500,
   shutdownGraceMs: 10_000,
   /**
-   * How long a request waits for a connection. With half of this limit, a burst of 32 changes of one event would be refused, because they
-   * run one after the other. Another limit detects a silent database (`databaseSilenceMs`).
+   * How long a request waits for a connection. Half of this limit would refuse some requests in a burst of 32 changes of one event,
+   * because these run one after the other. Another limit detects a silent database (`databaseSilenceMs`).
    */
   databaseConnectMs: 1_000,
   /** How long a job waits for a connection: longer than a request, because no client waits for a job's answer. */

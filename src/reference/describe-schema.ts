@@ -45,7 +45,7 @@ function tidy(value: unknown): unknown {
   return mergeNull(Object.fromEntries(entries));
 }
 
-/** Lets objects of answers have further properties, because later versions may add fields (contract, "Versioning"). */
+/** Leaves objects of answers open, because later versions may add fields (contract, "Versioning"). Bodies refuse unknown fields. */
 function openObjects(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(openObjects);
   if (!isObject(value)) return value;

@@ -47,7 +47,7 @@ async function readPictures(text: string): Promise<ReadonlyMap<string, string>> 
   return new Map(await Promise.all(names.map(read)));
 }
 
-/** Reads a guide. @returns its Markdown, with placeholders such as limits replaced by their figures, and its pictures */
+/** Reads a guide. @returns its HTML with the pictures, and its Markdown; both have figures in place of placeholders such as limits */
 async function readGuide({ name, summary, file = `${name}.md` }: Place, figures: Figures) {
   const written = await readFile(new URL(file, FOLDER), 'utf8');
   const text = Object.entries(figures).reduce((so, [word, figure]) => so.replaceAll(word, figure), written);

@@ -8,7 +8,7 @@ const SINGULAR: Readonly<Record<string, string>> = { ballot: 'ballots', log: 'lo
 const wordsOf = (name: string): string[] => name.split(/(?=[A-Z])|-/).map((word) => word.toLowerCase());
 const camel = (words: readonly string[]): string =>
   words.map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1))).join('');
-/** Makes `parties` to `party`, and `businesses` to `business`. */
+/** Turns `parties` into `party`, and `businesses` into `business`. */
 const singular = (word: string): string => word.replace(/ies$/, 'y').replace(/(?<=ss)es$|(?<!s)s$/, '');
 
 /** The resources of a path, outermost first: `voting-events`, `voters`. */

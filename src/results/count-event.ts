@@ -29,7 +29,7 @@ import { type Counted, describe, shape } from './shape-count.ts';
 /** The audience of a count. An auditor, which no API key can be, gets every confirmed ballot, even while some are kept back. */
 export type ResultsAudience = 'organizer' | 'public' | 'auditor';
 
-/** Memory of running counts, a quarter of a thread's: 10,000 counts of ten candidates, or 5 of 1,000 candidates in 100 positions. */
+/** Memory of running counts, a quarter of a thread's: 10,000 of ten candidates, or 5 of 1,000 candidates in each of 100 positions. */
 const KEPT_BYTES = 256 * 2 ** 20;
 
 export interface RoundQuestion {

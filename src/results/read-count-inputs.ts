@@ -119,7 +119,7 @@ export async function readCountInputs(pool: Pool, eventId: string, afterLeaf: bi
     undisclosed: of('undisclosed').length,
     /** The encrypted `PublicSnapshot`; undefined before the first disclosure step. */
     snapshot: of('snapshot')[0]?.entries ?? undefined,
-    /** Whether fewer than five voters have some weight. */
+    /** Whether there is a weight that fewer than five voters have. */
     rare: of('rare').length > 0,
     log: log?.entries == null ? new CompactRange() : CompactRange.fromBytes(log.entries),
     /** The encrypted seed of the lot; undefined until the log has opened. */

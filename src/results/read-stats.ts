@@ -82,7 +82,7 @@ export const statsView = z
   });
 export type StatsView = z.output<typeof statsView>;
 
-/** The figures of an event (completions 3, rule 6). Those of ballots and votes change in disclosure steps (completions 5.6). */
+/** The figures of an event (completions 3, rule 6). Ballots and votes change in the disclosure steps of the audience (completions 5.6). */
 export async function readStats(
   { reads }: Pick<Deps, 'reads'>,
   counting: Counting,
@@ -145,7 +145,7 @@ export async function readStats(
   };
 }
 
-/** From this number of mergeable rows on, an event's rows are merged, so that their sum stays cheap. */
+/** If an event has more mergeable rows than this, they are merged, so that their sum stays cheap. */
 const MAX_ROLL_CHANGES = 200;
 
 /** Merges the rows of roll figures of at most 200 events, because the figures of a large event may not be read for days. */

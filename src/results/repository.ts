@@ -62,7 +62,7 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
   return row;
 }
 
-/** Whether a voter's weight is not 1. Reads both ends of an index, because a sum would not do: 0.5 and 1.5 add up to two voters. */
+/** Whether some voter's weight is not 1. Reads both ends of an index, because a sum would not do: 0.5 and 1.5 add up to two voters. */
 export const hasOtherWeights = (executor: Executor, eventId: string): Promise<boolean> =>
   isTrue(
     executor,
@@ -70,7 +70,7 @@ export const hasOtherWeights = (executor: Executor, eventId: string): Promise<bo
   );
 
 export interface StoredVoteBallot extends Omit<SealedBallot, 'salt'> {
-  /** Position in a listing: `b` and the leaf of a ballot in the box (the logged ballots), or `u` and the random ID of a later ballot. */
+  /** Position in a listing: `b` and the leaf of a ballot in the box up to `end` (`PageStart`), or `u` and the random ID of any other. */
   readonly place: string;
 }
 

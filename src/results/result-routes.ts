@@ -34,7 +34,7 @@ const roundsQuery = z.strictObject({
   fromRound: z.coerce.number().int().min(1).max(100_000).default(1),
 });
 
-/** An observer may always read final results, others when the public may (completions 2.1). @throws ApiError 403 `results_not_available` */
+/** Observers always read final results, earlier ones as the public does (completions 2.1). @throws ApiError 403 `results_not_available` */
 function requireAvailable({ scopes }: Pick<Caller, 'scopes'>, event: VotingEvent, nowMs: number): void {
   if (scopes.includes('observe') && event.finalAt !== null) return;
   if (!publicResultsAvailable(event, nowMs)) throw refuse('results_not_available');
@@ -54,7 +54,7 @@ interface ResultsAddress<Target> {
   readonly refusals: readonly RefusalCase[];
 }
 
-/** Adds the routes of the results, and of a ranked count's rounds, in pages. */
+/** Adds the routes of the results, and of the pages of a ranked count's rounds. */
 function addResults<Target extends Organizer | VoteCaller>(
   router: Hono<Env>,
   deps: Deps,

@@ -41,7 +41,7 @@ const beginnings = new LoopTurns({ together: 8 });
 
 /** Turns of all connections, by address: however many connections of one address are busy, another address waits only for one turn. */
 const turns = new LoopTurns();
-/** Turns to parse bytes that were put back. Short pieces share a turn: otherwise each of hundreds of small requests would wait. */
+/** Turns to parse bytes that were put back. Short pieces share a turn: otherwise each of hundreds of small requests waits for its own. */
 const parsingTurns = new LoopTurns({ turnMs: 1 });
 
 /**

@@ -52,7 +52,7 @@ const MOST_OF_ADDRESS = 1_000;
 /** From this total of connections on, an address may hold only `MOST_OF_MANY`. */
 const MANY_CONNECTIONS = 8_000;
 const MOST_OF_MANY = 100;
-/** From this number of new connections in a second on, an address may open only `MOST_NEW_OF_MANY` in that second. */
+/** After so many new connections within a second, an address may open only `MOST_NEW_OF_MANY` in it: each invalid request opens another. */
 const MANY_NEW = 2_000;
 const MOST_NEW_OF_MANY = 100;
 /** Unread bytes of answers that may wait in memory for one address. Streamed answers wait elsewhere. */

@@ -43,7 +43,7 @@ export const ASK_WITNESSES = { name: 'ask_witnesses', maxAttempts: 1, payload } 
 export const askWitnessesJob = (deps: WitnessDeps): Job<z.output<typeof payload>> =>
   defineJob({ ...ASK_WITNESSES, work: () => askWitnesses(deps) });
 
-/** Asks all witnesses for their signature under the newest head at the same time, so that one that hangs or lies delays no other. */
+/** Asks all witnesses that have not signed the newest head, at the same time: one that hangs or lies does not affect the others. */
 export async function askWitnesses(deps: WitnessDeps, limitMs: number = TIME_LIMITS.witnessMs): Promise<void> {
   const { witnesses } = deps.config;
   const [newest] = witnesses.length === 0 ? [] : await listNewestCheckpoints(deps.db, 0, 1);

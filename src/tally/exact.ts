@@ -1,6 +1,6 @@
 const LARGEST_WHOLE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** The input of a count is impossible, for example a ballot that the method forbids. This is a bug: the result could be wrong. */
+/** The input of a count is impossible, for example a ballot that the method forbids. A bug: counting on could publish a wrong result. */
 export class CountRefused extends Error {
   constructor(reason: string) {
     super(`The count refuses to go on: ${reason}.`);

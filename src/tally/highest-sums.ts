@@ -68,7 +68,7 @@ function report(
     return { winners: [...above, ...tie.winners], tied, tie };
   }
 
-  /** The first `count` candidates of a sorted list, and all further candidates with the same figure as the last one. */
+  /** The first `count` candidates of a sorted list, and all further candidates with the same figure as the last of these. */
   function best(sorted: readonly number[], count: number): readonly number[] {
     const last = sorted[count - 1];
     return last === undefined ? sorted : sorted.filter((candidate) => figure(candidate) >= figure(last));

@@ -15,7 +15,7 @@ export function ceilTo(step: bigint, numerator: bigint, denominator: bigint): bi
 const aboveTo = (step: bigint, numerator: bigint, denominator: bigint): bigint =>
   (numerator / (denominator * step) + 1n) * step;
 
-/** @param exact whether `micro` is the exact margin if every weight is 1; otherwise it is a lower bound */
+/** @param exact whether `micro` is the exact margin if every weight is 1. In all other cases it is a lower bound. */
 export function marginOf(micro: bigint, unitWeights: boolean, exact: boolean): Margin {
   const sure = exact && unitWeights;
   return { votes: scaledToDecimal(micro, WEIGHT_DECIMALS), exact: sure, bound: sure ? null : 'lower' };

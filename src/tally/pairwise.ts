@@ -30,7 +30,7 @@ export function comparePairs(position: TallyPosition, rankings: Rankings): Pairw
   };
 }
 
-/** Weights in millionths of ballots: `named` by candidate, `above[one * size + other]` of the ballots that rank `one` above `other`. */
+/** Weights in millionths: `named[one]` of ballots that name `one`, `above[one * size + other]` of ballots that rank `one` above `other`. */
 function sumPairs(rankings: Rankings, size: number, placeOf: Int16Array) {
   const { weights } = rankings;
   const unit = weights.reduce(greatestCommonDivisor, 0n) || 1n;

@@ -43,7 +43,7 @@ export interface PositionBallot {
 /** Inputs for drawing lots, in hex. Both are known only once the result is final. */
 export interface Lot {
   readonly seed: string;
-  /** Root of the event's log before its last leaf (the close leaf), which was unknown when the seed was drawn. */
+  /** Root of the event's log before its close leaf. This root could not be known when the seed was drawn. */
   readonly root: string;
 }
 
