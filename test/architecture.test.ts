@@ -68,7 +68,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2662,
   'voting-events': 5428,
   'ballot-definition': 3951,
-  voters: 5714,
+  voters: 5728,
   payments: 4130,
   credits: 709,
   ballots: 3160,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4452,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_653;
+const LINES_OF_ALL = 68_667;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
