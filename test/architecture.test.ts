@@ -66,10 +66,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 1017,
   webhooks: 2662,
-  'voting-events': 5428,
-  'ballot-definition': 3951,
+  'voting-events': 5436,
+  'ballot-definition': 3952,
   voters: 5728,
-  payments: 4130,
+  payments: 4150,
   credits: 709,
   ballots: 3160,
   'ballot-log': 4729,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4452,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_667;
+const LINES_OF_ALL = 68_696;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
