@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { and, eq, getTableColumns, getTableName, isNull, notInArray, sql } from 'drizzle-orm';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { planLimit } from '#src/accounts/plans.ts';
@@ -5,7 +6,6 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { ApiError, type Issue, validationError } from '#src/platform/errors.ts';
 import { namesOf } from '#src/platform/pick.ts';
 import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
@@ -71,15 +71,16 @@ async function applyDefinition(
     if (definition[kind].length > mostOf(kind)) throw planLimit(`${kind}_per_event`, mostOf(kind));
   requireRoomForCandidates(definition, before);
   const issues = rowIssues(definition, before.candidates);
-  const offered = new Set(before.positions.map(({ quadraticTopUp }) => canonicalJson(quadraticTopUp)));
-  for (const [index, { quadraticTopUp = null }] of definition.positions.entries()) {
-    // An offer that the event already has can be sent back, even if the plan or the payment business does not allow it any more.
-    if (event.type === 'poll' && offered.has(canonicalJson(quadraticTopUp))) continue;
+  const ids = await matchDefinition(definition, before);
+  const offered = new Map(before.positions.map(({ id, quadraticTopUp }) => [id, quadraticTopUp]));
+  for (const [index, { id, quadraticTopUp = null }] of definition.positions.entries()) {
+    // The offer that a position has can be sent back, even if the plan or the payment business does not allow it any more.
+    if (event.type === 'poll' && isDeepStrictEqual(offered.get(ids.positions.get(id) ?? ''), quadraticTopUp)) continue;
     requireTopUp(deps, organizer, quadraticTopUp);
     issues.push(...within(index, await topUpIssues(tx, deps, event, quadraticTopUp)));
   }
   if (issues.length > 0) throw new OfRows(validationError(issues));
-  await writeRows(tx, deps, event.id, definition, before);
+  await writeRows(tx, deps, event.id, definition, before, ids);
 }
 
 /**
@@ -126,9 +127,9 @@ async function writeRows(
   eventId: string,
   definition: EventDefinition,
   before: Parts,
+  ids: Awaited<ReturnType<typeof matchDefinition>>,
 ): Promise<void> {
   const nowMs = deps.clock.now();
-  const ids = await matchDefinition(definition, before);
   for (const kind of CAPPED)
     for (const { id } of definition[kind]) ids[kind].getOrInsertComputed(id, () => deps.ids.sortable(PREFIXES[kind]));
   const idOf = (kind: Kind, id: string): string => ids[kind].get(id) ?? id;

@@ -6,7 +6,7 @@ import { invalidField, orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, renewMissing } from '#src/voting-events/guard-change.ts';
 import type { PriceFault, Pricing } from '#src/voting-events/pricing.ts';
-import { updateTaggedEvent } from '#src/voting-events/repository.ts';
+import { findEventById, updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { tellEvent } from '#src/voting-events/show-event.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
@@ -63,8 +63,6 @@ export async function linkBusiness(
     paymentProvider: business.provider,
     paymentLivemode: business.livemode,
   });
-  // The previous business may have prevented the opening of the event.
-  await renewMissing(tx, event.id);
   return business;
 }
 
@@ -84,7 +82,10 @@ async function save(
   link: Pick<VotingEvent, 'paymentBusinessId' | 'paymentProvider' | 'paymentLivemode'>,
 ): Promise<void> {
   const nowMs = deps.clock.now();
-  const after = await updateTaggedEvent(tx, deps.secrets, before, { ...link, updatedAt: nowMs });
+  await updateTaggedEvent(tx, deps.secrets, before, { ...link, updatedAt: nowMs });
+  // The previous business may have prevented the opening. The message shows what is missing now.
+  await renewMissing(tx, before.id);
+  const after = orNotFound(await findEventById(tx, before.id));
   const change = {
     accountId: before.accountId,
     votingEventId: before.id,

@@ -73,6 +73,24 @@ export async function hasOpenCase(executor: Executor, { votingEventId, id }: Att
   return rows.length > 0;
 }
 
+/** The refunds of an attempt that ask for a person (completions 7.4). The refunds of its other payments go on by themselves. */
+export const listAskingRefunds = (executor: Executor, { votingEventId, id }: AttemptRef) =>
+  executor
+    .select(getTableColumns(paymentRefunds))
+    .from(paymentRefunds)
+    .innerJoin(paymentAttempts, OF_ATTEMPT)
+    .where(
+      and(
+        eq(paymentRefunds.votingEventId, votingEventId),
+        eq(paymentRefunds.attemptId, id),
+        or(
+          IS_UNSETTLED,
+          IS_OVERDUE,
+          and(IS_PARTLY_BACK, eq(paymentRefunds.providerPaymentId, paymentAttempts.providerPaymentId)),
+        ),
+      ),
+    );
+
 /**
  * Payments of a business that a person has to look at, oldest first (completions 7.2 and 7.4): refunds that failed, that the provider
  * refuses, that wait for the merchant or that take more than a day; payments that differ from the request; and stale attempts. Cases that a

@@ -7,7 +7,7 @@ import { nameField } from '#src/http/fields.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type AttemptRef, noteOnAttempt, requireLocked } from './attempt-repository.ts';
 import { cancelAndGiveBack } from './give-paid.ts';
-import { isStale } from './list-owed.ts';
+import { isStale, listAskingRefunds } from './list-owed.ts';
 import { confirmationCodeOf, OWED, type PaymentAttempt, type RefundStatus } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { judgeAttention, moveAndRecord } from './record-payment.ts';
@@ -75,7 +75,8 @@ export async function settleByHand(
 ): Promise<PaymentAttempt> {
   const attempt = await requireLocked(tx, ref);
   const nowMs = await readNow(tx);
-  const rows = await listRefunds(tx, [attempt]);
+  // Each payment of an attempt is a case of its own: while one asks for a person, the refund of another one goes on.
+  const rows = await (attempt.attentionAt === null ? listRefunds(tx, [attempt]) : listAskingRefunds(tx, attempt));
   const owed = rows.filter(({ status, settledAt }) => settledAt === null && NOT_BACK.includes(status));
   if (owed.some(({ askedUntil }) => askedUntil !== null && askedUntil > nowMs)) throw refuse('busy');
   const isOpenCase = attempt.attentionAt !== null || isStale(attempt, nowMs) || owed.length > 0;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { changeBy, differenceOf } from '#src/accounts/changes.ts';
 import { takeMailOrWait } from '#src/accounts/take-mail.ts';
 import { groupIssues } from '#src/ballot-definition/record-ballot-change.ts';
-import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { type Executor, isTrue, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, type Judge, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
@@ -15,7 +15,7 @@ import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
 import { changedFields, lockForChange, requireNoIssues } from '#src/voting-events/guard-change.ts';
-import { type LifeAction, requirePhase } from '#src/voting-events/lifecycle.ts';
+import { type LifeAction, phaseAt, requirePhase } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges, findEventById, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
@@ -108,7 +108,7 @@ function isReaddressed({ email: before }: Voter, { email }: Changed): boolean {
  */
 async function moveParticipation(
   tx: Transaction,
-  event: VotingEvent,
+  event: LockedEvent,
   before: Voter,
   after: string | null,
 ): Promise<void> {
@@ -116,11 +116,25 @@ async function moveParticipation(
   const tag = Buffer.from(before.id);
   await tx.execute(sql`
     DELETE FROM participation WHERE voting_event_id = ${event.id} AND participant = ${from} AND tag = ${tag}`);
-  if (to != null)
-    await tx.execute(sql`
-      INSERT INTO participation (voting_event_id, participant, exclusive, tag) VALUES (${event.id}, ${to}, ${!event.repeatVotes}, ${tag})
-      ON CONFLICT DO NOTHING`);
+  if (to == null) return;
+  if (!event.repeatVotes && (await holdsBallot(tx, event, to))) throw refuse('voter_exists', { field: 'email' });
+  await tx.execute(sql`
+    INSERT INTO participation (voting_event_id, participant, exclusive, tag) VALUES (${event.id}, ${to}, ${!event.repeatVotes}, ${tag})
+    ON CONFLICT DO NOTHING`);
 }
+
+/**
+ * Whether the confirm of a ballot that waits needs this address: of a paid ballot always, because its participant has voted (`has_voted`); of
+ * any ballot after the close, because its participant cannot cast again (completions 3, rule 2).
+ */
+const holdsBallot = (tx: Transaction, event: LockedEvent, address: string): Promise<boolean> =>
+  isTrue(
+    tx,
+    sql`
+      SELECT EXISTS (SELECT 1 FROM waiting_participants WHERE voting_event_id = ${event.id} AND participant = ${address})
+        OR ${phaseAt(event, event.lockedAt) === 'confirming'} AND EXISTS (
+          SELECT 1 FROM pending_ballots WHERE voting_event_id = ${event.id} AND ${address} = ANY (participants))`,
+  );
 
 /** Whether a change ends the voter's keys. A new identity and a rejection do (completions 4.5). */
 const endsKeys = (before: Voter, changed: Changed): boolean =>

@@ -156,10 +156,11 @@ export async function createEvent(
   const after = pick(event, ['title', 'type', 'code']);
   await recordChange(tx, deps, changeBy({ event, caller }, 'voting_event.created', id, { after }));
   await schedulePublishing(tx, event);
-  await scheduleClosing(tx, undefined, event, nowMs);
   const limit = plan.votingEvents;
   if (!(await hasRoomForEvent(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   const filled = await fill(event);
+  // Without its rows, an event whose start has come counts as a draft, whose end is not announced.
+  await scheduleClosing(tx, undefined, filled, nowMs);
   // Publish one message for the event and all rows in it.
   await publish(tx, deps, aboutOf(filled), 'voting_event.created', [await tellEvent(tx, filled, nowMs)]);
   // Do this last, because it locks the account's row: other creations in the account wait for the commit.

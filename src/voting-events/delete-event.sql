@@ -44,10 +44,11 @@ REVOKE ALL ON FUNCTION erase_from_trail(text, text[]) FROM PUBLIC;
 
 -- Removes erased participants of a poll from up to p_limit blocks of logged ballots and p_limit payments. p_erasure contains the IDs
 -- under which the poll listed them and the addresses by which they voted, both as keys, and where to go on. A first pass removes them from
--- the ballots, and collects the visitor IDs beside them in payments. A second pass removes them from the payments of these visitor IDs and
--- addresses, except payments of another participant and candidate registrations. Returns where to go on, and how many rows were read: fewer
--- than p_limit at the end. A payment's visitor ID stays, because refunds find ballots and credits by it. `= ANY` of a variable makes a hash
--- table of the IDs; `&&` would compare each ID of a block with each erased ID.
+-- the ballots, and collects the visitor IDs and further addresses beside them in payments; addresses by which they voted are also removed
+-- from the participation. A second pass removes them from the payments of these visitor IDs and addresses, except payments of another
+-- participant and candidate registrations. Returns where to go on, and how many rows were read: fewer than p_limit at the end.
+-- A payment's visitor ID stays, because refunds find ballots and credits by it. `= ANY` of a variable makes a hash table of the IDs;
+-- `&&` would compare each ID of a block with each erased ID.
 -- SECURITY DEFINER: the service's role may not change logged ballots.
 CREATE OR REPLACE FUNCTION erase_participants(p_event text, INOUT p_erasure jsonb, p_limit integer, OUT seen integer)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
@@ -55,8 +56,10 @@ DECLARE
   -- Unless the poll requires voter IDs, the visible voter ID is the visitor ID, in any case.
   is_visitor CONSTANT boolean := (SELECT NOT e.require_voter_id FROM voting_events e WHERE e.id = p_event);
   shown CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(p_erasure -> 'ids'));
-  emails CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(p_erasure -> 'emails'));
+  emails text[] := ARRAY(SELECT jsonb_array_elements_text(p_erasure -> 'emails'));
   visitors text[] := ARRAY(SELECT jsonb_array_elements_text(p_erasure -> 'visitors'));
+  found_visitors text[];
+  found_emails text[];
   blocks CONSTANT bigint[] := ARRAY(SELECT k.first_leaf FROM ballot_blocks k
     WHERE k.voting_event_id = p_event AND k.first_leaf > (p_erasure ->> 'block')::bigint ORDER BY k.first_leaf LIMIT p_limit);
   payments CONSTANT text[] := ARRAY(SELECT a.id FROM payment_attempts a
@@ -78,10 +81,14 @@ BEGIN
     FROM unnest(k.voter_ids) WITH ORDINALITY AS i (one, place) ORDER BY i.place)
   WHERE k.voting_event_id = p_event AND k.first_leaf = ANY (blocks) AND EXISTS (
     SELECT 1 FROM unnest(k.voter_ids) AS one WHERE CASE WHEN is_visitor THEN lower(one) ELSE one END = ANY (shown));
-  visitors := ARRAY(SELECT unnest(visitors) UNION SELECT lower(a.request ->> 'visitorId') FROM payment_attempts a
-    WHERE a.voting_event_id = p_event AND a.id = ANY (payments) AND a.request ? 'visitorId'
-      AND CASE WHEN is_visitor THEN lower(a.request ->> 'visitorId') ELSE a.request ->> 'voterId' END = ANY (shown));
-  p_erasure := p_erasure || jsonb_build_object('visitors', visitors);
+  SELECT array_agg(DISTINCT lower(a.request ->> 'visitorId')), array_agg(DISTINCT lower(a.request ->> 'email'))
+  INTO found_visitors, found_emails FROM payment_attempts a
+  WHERE a.voting_event_id = p_event AND a.id = ANY (payments) AND a.request ? 'visitorId'
+    AND CASE WHEN is_visitor THEN lower(a.request ->> 'visitorId') ELSE a.request ->> 'voterId' END = ANY (shown);
+  -- The poll lists the first address alone of a participant who voted again by another one.
+  emails := emails || ARRAY(SELECT e.email FROM erase_participation(p_event, '', '{}', found_emails) AS e (email));
+  visitors := ARRAY(SELECT DISTINCT unnest(visitors || found_visitors));
+  p_erasure := p_erasure || jsonb_build_object('visitors', visitors, 'emails', emails);
   IF seen < p_limit THEN
     p_erasure := p_erasure || '{"searched": true, "payment": ""}';
     seen := p_limit;

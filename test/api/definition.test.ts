@@ -320,7 +320,10 @@ describe('a file whose start has come', () => {
   };
   const BALLOT = { ...BARE, candidates: [{ id: 'y', name: 'Ja', positionIds: ['move'], referendumRole: 'yes' }] };
   const EMPTY = { ...BARE, positions: [] };
-  const started = (file: typeof BARE) => ({ ...file, event: { ...file.event, startsAt: Date.now() - 1 } });
+  const started = (file: { readonly event: object }, times = {}) => ({
+    ...file,
+    event: { ...file.event, startsAt: Date.now() - 1, ...times },
+  });
   const shown = async (id: string) => {
     const { status, missing, missedStartAt } = await of({ id }).show('');
     const opened = await service.query(
@@ -339,7 +342,7 @@ describe('a file whose start has come', () => {
     ],
   ])('opens no draft that was ready, if it has %s', async (_what, file, reason) => {
     const { id } = await makeFrom(BALLOT);
-    await put(id, started(file as typeof BARE));
+    await put(id, started(file));
     expect(await shown(id)).toEqual(['draft', reason, true, 0]);
   });
 
@@ -348,6 +351,13 @@ describe('a file whose start has come', () => {
     if (way === 'put into a draft') await put(id, started(BARE));
     expect((await shown(id)).slice(0, 3)).toEqual(['open', null, false]);
     expect((await read(id)).candidates.map(({ name }: { name: string }) => name)).toEqual(['Ja', 'Nein', 'Enthaltung']);
+  });
+
+  test.each(['put into a draft', 'made into an event'])('has its end announced, %s', async (way) => {
+    const ending = started(BALLOT, { endsAt: Date.now() + 172_800_000 });
+    const { id } = await makeFrom(way === 'put into a draft' ? EMPTY : ending);
+    if (way === 'put into a draft') await put(id, ending);
+    expect(await service.query('SELECT FROM jobs WHERE key = $1', [`announce:${id}:closing`])).toHaveLength(1);
   });
 });
 

@@ -133,6 +133,31 @@ describe('a poll', () => {
     expect(await ballot('mistaken')).toBe('voted');
   });
 
+  test.each(['that is paid for', 'cast before the close'])(
+    'gives no participant the address that the confirm of a ballot %s needs',
+    async (kind) => {
+      const isPaid = kind === 'that is paid for';
+      const payments = isPaid ? { payToVote: PRICE.provider_a } : {};
+      const event = await poll('provider_a', { payments, voter: { saveVoterInfo: true } });
+      const { ballot, of } = event.account;
+      const bodyOf = (name: string) => ({ visitorId: visitor(), name, email: `${name}@own.example` });
+      const votes = votesFor(event);
+      await (isPaid ? event.vote(bodyOf('ada')) : ballot(event, { ...bodyOf('ada'), votes }));
+      const confirmationCode = isPaid
+        ? await event.castCode(await event.payKnown(bodyOf('otto')))
+        : demand(await event.page('ballot/cast', { ...bodyOf('otto'), votes }), 201).confirmationCode;
+      if (!isPaid) await event.change({ status: 'closed' });
+      const [{ id }] = await event.show('/voters');
+      const corrected = await of(event).patch(`/voters/${id}`, { email: 'OTTO@own.example' });
+      expect([refusalOf(corrected), fieldOf(corrected)]).toEqual([
+        [409, 'voter_exists'],
+        [409, 'email'],
+      ]);
+      expect((await event.page('ballot/confirm', { confirmationCode })).status).toBe(200);
+      demand(await of(event).patch(`/voters/${id}`, { email: 'ada@new.example' }), 200);
+    },
+  );
+
   test('keeps the voter ID under which a ballot was cast, and lets an organizer correct name and address of a participant', async () => {
     const event = await account.event({ voter: { requireVoterId: true, saveVoterInfo: true } });
     const named = (voterId: string) => ({ visitorId: visitor(), voterId, email: `${voterId}@mail.example` });
@@ -156,7 +181,8 @@ describe('a poll', () => {
       const person = { name: 'Greta Erased', email: 'Greta@erased.example', voterId: `GRETA-${visitor()}` };
       const other = { visitorId: visitor(), name: 'Otto', email: 'otto@mail.example', voterId: 'OTTO-1' };
       const visitorId = visitor();
-      for (const cast of [{ visitorId, ...person }, other, { visitorId, ...person }]) await event.vote(cast);
+      const second = 'Greta@second.example';
+      for (const cast of [person, other, { ...person, email: second }]) await event.vote({ visitorId, ...cast });
       const corrected = 'Greta@corrected.example';
       const byAddress = ({ email }: { email: string }) => email === person.email;
       const { id } = (await event.show('/voters')).find(byAddress);
@@ -177,7 +203,7 @@ describe('a poll', () => {
       await untilTrue(
         async () => (await service.query("SELECT 1 FROM jobs WHERE name = 'erase_participants'")).length === 0,
       );
-      const addresses = [person.email, corrected].flatMap((address) => [address, address.toLowerCase()]);
+      const addresses = [person.email, second, corrected].flatMap((address) => [address, address.toLowerCase()]);
       for (const word of [person.name, ...addresses, person.voterId])
         expect([word, await tablesWith(word)]).toEqual([word, []]);
       // A refund finds credits and ballots by the visitor ID.

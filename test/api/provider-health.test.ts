@@ -153,14 +153,16 @@ test('a definition is sent back as it is shown after its business or its plan st
   const [position] = fileWith.positions;
   const dearer = { ...position.quadraticTopUp, pricePerCreditMinor: position.quadraticTopUp.pricePerCreditMinor + 1 };
   const changed = { ...fileWith, positions: [{ ...position, quadraticTopUp: dearer }] };
+  const added = { ...fileWith, positions: [position, { ...position, id: 'another', title: 'Another' }] };
   const election = { ...fileWith, event: { ...fileWith.event, type: 'election' } };
   expect((await own.put('/definition', election)).status).toBe(422);
   await service.query(without, [event.businessId]);
   demand(await own.put('/definition', fileWith), 200);
-  expect((await own.put('/definition', changed)).status).toBe(422);
+  for (const offering of [changed, added]) expect((await own.put('/definition', offering)).status).toBe(422);
   await service.query('UPDATE payment_businesses SET ready = true WHERE id = $1', [event.businessId]);
   await service.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [event.account.id]);
   await untilTrue(async () => refusalOf(await own.put('/definition', changed))[1] === 'plan_feature');
+  expect(refusalOf(await own.put('/definition', added))).toEqual([403, 'plan_feature']);
   demand(await own.put('/definition', fileWith), 200);
 });
 

@@ -472,6 +472,46 @@ describe('an attempt of which two pages are paid', () => {
     expect(await listsOf(event)).toEqual([[], []]);
   });
 
+  test.each([
+    [
+      'of another amount',
+      async ({ event, attempt, pay }: Twice) => {
+        await pay(2, 100);
+        await event.until(attempt, ({ attention }) => attention);
+        sandbox.faults.newRefunds = 'pending';
+        await pay(1);
+        await refundsAre(attempt, 'pending');
+        return { settled: [], under: 1 };
+      },
+    ],
+    [
+      'whose refund failed',
+      async ({ event, attempt, reference, pay }: Twice) => {
+        await pay(2);
+        await event.succeeded(attempt);
+        await pay(1);
+        await refundsAre(attempt, 'refunded');
+        await untilPaymentsRest(service);
+        await sandbox.moveRefund(reference(1), 'failed');
+        await event.until(attempt, ({ attention }) => attention);
+        sandbox.faults.newRefunds = 'pending';
+        demand(await event.account.of(event).post(`/payments/${attempt}/refund`), 202);
+        await refundsAre(attempt, 'failed', 'pending');
+        return { settled: ['failed'], under: 2 };
+      },
+    ],
+  ])('is settled for a payment %s, and the refund of the other one goes on', async (_, begin) => {
+    const twice = await beginTwice();
+    const { event, attempt, reference } = twice;
+    const { settled, under } = await begin(twice);
+    await untilPaymentsRest(service);
+    demand(await event.account.of(event).post(`/payments/${attempt}/settle`, { note: 'Paid back in cash' }), 200);
+    expect(valuesOf(await refundsOf(service, attempt), 'status').toSorted()).toEqual([...settled, 'pending']);
+    await sandbox.moveRefund(reference(under), 'succeeded');
+    await refundsAre(attempt, ...settled, 'refunded');
+    expect(await listsOf(event)).toEqual([[], []]);
+  });
+
   test('is settled once for another amount that came second, also where the first payment goes back later', async () => {
     const { event, attempt, reference } = await payOtherSecond();
     const owed = await listOwed(service.deps.db, event.businessId);

@@ -5,7 +5,14 @@ import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/record-event.ts'
 import { demand } from '#test/harness/answers.ts';
 import { readContract } from '#test/harness/api-document.ts';
 import { finishEvent, PLURALITY, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
-import { ageRefund, decide, type PaidEvent, type TestProvider, usePaidService } from '#test/harness/payments.ts';
+import {
+  ageRefund,
+  connectTestBusiness,
+  decide,
+  type PaidEvent,
+  type TestProvider,
+  usePaidService,
+} from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually, type TestAccount, untilTrue } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -361,6 +368,21 @@ test('an event that is made of a file, copied or changed by a file is told of wi
   const newest = (id: string) => data.findLast((one) => one.id === id);
   for (const shown of [made, copied, filled]) expect(newest(shown.id)).toEqual(shown);
   expect(filled.missing).toEqual([]);
+  await receiver.stop();
+});
+
+test('an event that is linked to another business is told of with what it then lacks', async () => {
+  const event = await poll('provider_a', {}, PLURALITY, false);
+  const own = event.account.of(event);
+  await service.query('UPDATE payment_businesses SET ready = false WHERE id = $1', [event.businessId]);
+  await own.make('/candidates', { name: 'Cleo', positionIds: [event.positions[0]?.id] });
+  expect((await own.show('')).missing).toMatchObject([{ reason: 'business_not_ready' }]);
+  const { id: paymentBusinessId } = await connectTestBusiness(service, event.account, 'provider_a');
+  const receiver = await startReceiver();
+  await event.account.make('/webhook-endpoints', { url: receiver.url, eventTypes: ['voting_event.updated'] });
+  demand(await own.put('/payment-business', { paymentBusinessId }), 200);
+  const { body } = await eventually(() => receiver.received[0]);
+  expect(JSON.parse(body).data).toEqual(await own.show(''));
   await receiver.stop();
 });
 
