@@ -98,7 +98,7 @@ const takesPayment = ({ faults }: SandboxContext, { status }: Checkout): boolean
 
 /**
  * Applies a payer's decision. `pay` pays; if the card is declined, the payer stays on the page and may try another one. `fail` means that
- * the last attempt was refused, and the page has ended. `cancel` sends the payer back, and leaves the page as it is.
+ * the last attempt is refused, and ends the page. `cancel` sends the payer back, and leaves the page as it is.
  */
 async function decide(context: SandboxContext, checkout: Checkout, outcome: string): Promise<'back' | 'stay'> {
   if (!takesPayment(context, checkout) || outcome === 'cancel') return 'back';

@@ -196,7 +196,7 @@ export interface Config
   readonly requireStandby: boolean;
   /** The current key first, then replaced keys. Empty in embedded mode until a key is generated. */
   readonly secretKeys: readonly Buffer[];
-  /** The name of the ballot logs. It is no setting, but stored in the database. Null until it is stored: then the host name of BASE_URL. */
+  /** The name of the ballot logs. It is stored in the database, no setting. While it is null (not stored yet), BASE_URL gives the name. */
   readonly logName: string | null;
   readonly production: boolean;
   /** Base URLs of the payment providers, where they are not the real URLs. */

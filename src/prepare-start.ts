@@ -53,7 +53,7 @@ function refuseFailed(findings: readonly Finding[]): void {
  * Checks a database, migrates it, and stores the identity of the service.
  * @returns the configuration with the stored name and key of the logs, and warnings
  * @param say receives a line for the operator for each change of the database
- * @throws StartRefused, SchemaRefused if the operator must fix something first; nothing is written then
+ * @throws StartRefused, SchemaRefused if the operator must fix something first: before any write, unless another process wrote meanwhile
  */
 export async function prepareStart(config: Config, url: string, now: () => number, say: (line: string) => void) {
   const findings = await checkStart(config, url, now);

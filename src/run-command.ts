@@ -66,7 +66,7 @@ async function chooseCell(main: Deps): Promise<Deps> {
   return main;
 }
 
-/** Passes the settings and the database URL to `work`. The embedded server, if used, is stopped afterwards. */
+/** Passes the settings and the URL of the configured or embedded server to `work`. Then stops an embedded server that it started. */
 async function atDatabase(work: (given: Config, url: string, isOwn: boolean) => Promise<Answer>): Promise<Answer> {
   loadEnvironmentFile();
   const given = readConfig();
@@ -161,7 +161,7 @@ export const withDatabase = (work: Parameters<Cli['withDatabase']>[0]): Promise<
     return work(config, check, url);
   });
 
-/** Passes the settings and the URL of a configured server to `work`. Refuses the embedded database, whose files are the backup. */
+/** Passes the settings and the URL of a configured server to `work`. Refuses the embedded database, which is backed up as files. */
 export function withServer(work: Parameters<Cli['withServer']>[0]): Promise<Answer> {
   loadEnvironmentFile();
   const config = readConfig();

@@ -117,7 +117,7 @@ function createCell(config: Config, { name, url: databaseUrl }: CellPlace, share
   const logKey = createLogKey(config, secrets);
   const isOver = async (eventId: string): Promise<boolean> => {
     const event = await findEventById(db, eventId);
-    // Ignore the log of a rehearsal, in which the event's own key stays (completions 10.5), even if SQL says that a rehearsal is running.
+    // A rehearsal's log says nothing about the event's own key, which stays (completions 10.5). Ignore it, even if SQL claims a rehearsal.
     return event !== undefined && isClosed({ db, logKey }, { ...event, rehearsalSince: null });
   };
   const others = () => otherCells({ cell: name, cells }).map((other) => other.db);

@@ -67,7 +67,7 @@ const NAMES = {
 
 /**
  * Compares published results with the content that the close fixed. Returns the differences in words; none if all agrees.
- * @param isRehearsal whether the log is of a rehearsal: only then must the results say that they are
+ * @param isRehearsal whether the log is of a rehearsal: its results must say so, and no others may
  */
 export function compareWithClose(log: ReadLog, results: Fields, isRehearsal: boolean): string[] {
   const fixed = fieldsOf(fieldsOf(results['log'])['close']);

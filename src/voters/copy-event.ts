@@ -223,7 +223,7 @@ const copied = (sourceId: string) =>
 type Order = Omit<typeof rollCopies.$inferSelect, 'tag'>;
 type Until = Pick<VotingEvent, 'copyUntil'>;
 
-/** The input of the MAC of a copy job. The end of the copy clears the event's `copyUntil`, so that the job's row cannot be replayed. */
+/** The input of the MAC of a copy order. The end of the copy clears the event's `copyUntil`, so that the order cannot be replayed. */
 const rowOfCopy = (order: Order, { copyUntil }: Until): DecidingRow => [
   'roll_copies',
   ...[order.votingEventId, order.sourceId, JSON.stringify(order.groups), order.copiedTo, copyUntil, order.keyId],

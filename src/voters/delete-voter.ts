@@ -32,7 +32,7 @@ export const REMOVE_DELETED_VOTERS = {
   payload,
 } as const;
 
-/** Removes voters, and their keys, whose deletion was queued (202). */
+/** Removes the rows and keys of voters whose deletion was queued (202). */
 export const removeDeletedVotersJob = (db: Database): Job<z.output<typeof payload>> =>
   defineJob({
     ...REMOVE_DELETED_VOTERS,

@@ -53,7 +53,7 @@ interface StepOrder {
   readonly most: number;
   /** The number of ballots that a snapshot showed under a key of the event. The step does nothing until there are five more. */
   readonly shown: { readonly ballotKey: string | null; readonly ballots: number };
-  /** Whether to wait while a change locks the event, and to disclose any number of voters. A job does; a request must not wait. */
+  /** Whether to wait while a change locks the event, and to disclose any number of voters. A job does; a request uses earlier steps. */
   readonly waits: boolean;
   /** Whether the previous call returned the snapshot of this step, and left voters to disclose. */
   readonly goesOn: boolean;

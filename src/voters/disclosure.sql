@@ -13,7 +13,7 @@ END $$;
 -- its own position, could be linked with the only ballot of that kind. All weights that fewer than five voters have are one kind: each of
 -- their ballots can be recognised in any case. Until five of a kind wait, the public count moves without them.
 -- Returns the voters whose approval by a first key is now disclosed (`approved`). Before the final result, also returns the data of the
--- public snapshot: the last logged leaf with the signed head (`box`), the queued ballots (`queue`), the previous snapshot (`before`). One
+-- public snapshot: the last logged leaf with the last signed head (`box`), queued ballots (`queue`), the previous snapshot (`before`). One
 -- call looks at a page of undisclosed voters; a row `more` asks for another call. Before the final result, that call has p_goes_on: it
 -- discloses further voters, whose ballots are in the first call's snapshot, and returns no snapshot. Does nothing while more than p_most
 -- ballots are queued, nor if the event's key is still p_key and there are fewer than p_least ballots: the state is older than one that the

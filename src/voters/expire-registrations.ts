@@ -37,7 +37,7 @@ async function recordExpiry(
   });
 }
 
-/** Deletes unconfirmed registrations of open events with automatic approval, so that junk does not use up the plan's limit. */
+/** Before the close, deletes unconfirmed registrations if approval is automatic, so that junk does not use up the plan's limit. */
 export async function expireRegistrations(deps: ExpiryDeps): Promise<void> {
   for (const eventId of await listEventsWithExpired(deps.db)) {
     const expire = async (tx: Transaction): Promise<void> => {

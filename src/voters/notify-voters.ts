@@ -183,7 +183,7 @@ const reopen = (deps: SendVoterKeyDeps, notification: Notification, voterId: str
     return current !== undefined && reopenMail(tx, current, voterId, !isTold(notification));
   });
 
-/** Counts the outcome of a mail. If `keyStatus` does not show it, the voter must pause before the next mail even after a failure. */
+/** Counts the outcome of a mail. If `keyStatus` does not show it, the pause before the voter's next mail applies even after a failure. */
 async function endNotifiedMail(
   deps: SendVoterKeyDeps,
   notification: Notification,

@@ -88,7 +88,7 @@ function requireIdentity(event: VotingEvent, body: z.output<typeof requestVoterK
 const countedIn = ({ id, rehearsalSince, rehearsalNumber }: VotingEvent): string =>
   rehearsalSince === null ? id : `${id}/rehearsal-${rehearsalNumber}`;
 
-/** Queues a mail with a voter key. The answer does not show whether there is such a voter (completions 4.3). @throws ApiError 422, 409 */
+/** Queues a mail with a voter key. Answers do not show whether the voter exists (completions 4.3). @throws ApiError 422; 409 in polls */
 export async function requestVoterKey(
   tx: Transaction,
   secrets: Secrets,

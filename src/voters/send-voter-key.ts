@@ -80,7 +80,7 @@ const payload = z.strictObject({
   voterId: z.string().nullable(),
   /** Seed of the key: each attempt of the job derives and mails the same key. */
   seed: z.string(),
-  /** Start of the rehearsal in which the key was requested, if any. No mail is sent after that rehearsal, nor during a later one. */
+  /** Start of the rehearsal in which the key was requested, or null. No mail is sent after that rehearsal, nor during a later one. */
   rehearsalSince: z.int().nullable(),
 });
 type SendVoterKey = z.output<typeof payload>;

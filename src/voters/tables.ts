@@ -112,7 +112,7 @@ export const participation = pgTable(
     participant: text().notNull(),
     /** Whether the row prevents another vote; false if votes may be repeated. */
     exclusive: boolean().notNull().default(true),
-    /** In elections, MAC of the row under the election's own key. In polls, the voter whose corrected address this is; otherwise null. */
+    /** The row's MAC under the election's own key (`voter-tag.ts`). In polls, the voter to whom a correction gave this address, or null. */
     tag: bytes(),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],
@@ -190,7 +190,7 @@ export const rollImports = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.requestKey] })],
 );
 
-/** Jobs that copy voters into a copied event. The row is deleted after the last voter. */
+/** Orders for the job that copies voters into a copied event. The row is deleted after the last voter. */
 export const rollCopies = pgTable('roll_copies', {
   votingEventId: text('voting_event_id')
     .primaryKey()
@@ -200,6 +200,6 @@ export const rollCopies = pgTable('roll_copies', {
   groups: jsonb().$type<readonly (readonly [string, string])[]>().notNull(),
   copiedTo: text('copied_to').notNull().default(''),
   keyId: text('key_id').notNull(),
-  /** MAC of the job and of the event's `copy_until`, so that other SQL can neither make a job nor replay a finished one. */
+  /** MAC of the order and of the event's `copy_until`, so that other SQL can neither make an order nor replay a finished order. */
   tag: bytes().notNull(),
 });

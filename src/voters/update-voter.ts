@@ -96,7 +96,7 @@ async function isFixed(tx: Transaction, event: LockedEvent, before: Voter, chang
   return hasBallots;
 }
 
-/** Whether the new e-mail address differs by more than its spelling (completions 1.4). */
+/** Whether the new e-mail address differs by more than case and Unicode form (completions 1.4). */
 function isReaddressed({ email: before }: Voter, { email }: Changed): boolean {
   const key = (address: string | null): string | null => (address === null ? null : emailKey(address));
   return email !== undefined && key(email) !== key(before);

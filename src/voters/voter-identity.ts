@@ -15,7 +15,7 @@ export interface Identity {
   readonly key: string;
 }
 
-/** `vi_` and 16 to 128 hexadecimal digits, in ASCII only, so that no other Unicode digits make a second ID of the same visitor. */
+/** `vi_` and 16 to 128 hexadecimal digits, in ASCII only, so that no other Unicode digit counts as the same visitor. */
 export const visitorIdField = () =>
   z
     .string()
@@ -23,7 +23,7 @@ export const visitorIdField = () =>
     .regex(/^vi_[0-9a-fA-F]{16,128}$/, 'must be vi_ followed by 16 to 128 hexadecimal characters')
     .describe('`vi_` and 16 to 128 hexadecimal characters, the same for one visitor every time.');
 
-/** A voter key as people type it, in any case, with or without dashes. Other texts are wrong keys, not malformed ones (completions 4.5). */
+/** A voter key as people type it, in any case, with or without dashes. Other texts are wrong keys, not wrong requests (completions 4.5). */
 const voterKeyField = () =>
   z.string().min(1, 'must not be empty').describe('As it was e-mailed; case and dashes do not matter.');
 

@@ -1,4 +1,4 @@
--- Counts a wrong key for the voter to whom it was attributed, and for the API key that sent it. Returns the voter's wrong keys within the
+-- Counts a wrong key for the voter for whom it was sent, and for the API key that sent it. Returns the voter's wrong keys within the
 -- window, and how long further wrong keys are refused. A right key is never delayed.
 CREATE OR REPLACE FUNCTION count_wrong_key(p_event text, p_voter bytea, p_caller bytea, OUT wrong integer, OUT retry_after_ms bigint)
 RETURNS record LANGUAGE plpgsql AS $$

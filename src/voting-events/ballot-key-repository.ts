@@ -27,7 +27,7 @@ export function findKeyRow(executor: Executor, name: KeyName) {
 
 const retiredRow = ({ eventId, id }: KeyName): DecidingRow => ['ballot_keys', eventId, id];
 
-/** Marks keys for destruction; if none can be in files (`inFiles`), deletes keys in the database at once. @param only the ID of one key */
+/** Marks keys for destruction. Unless keys may be in files (`inFiles`), deletes keys in the database at once. @param only the ID of one */
 export async function retireKeys(
   tx: Transaction,
   secrets: Secrets,

@@ -119,7 +119,7 @@ interface Settings extends KeySettings {
   readonly secretKeys: readonly Uint8Array[];
 }
 
-/** Checks that this process can read each key that is still needed. Reports which events the loss of each folder would affect. */
+/** Checks that this process can read each key that is still needed. Reports the consequences that the loss of each folder would have. */
 export async function checkLivingKeys(settings: Settings, url: string): Promise<Finding[]> {
   const folders = keyFoldersOf(settings);
   const living = await withConnection(url, listLivingKeys);

@@ -5,7 +5,7 @@ import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 
-// A code names one event in all cells (the service's databases). In one cell a unique index ensures this; between cells, a claim in the
+// A code names only one event of all cells (the service's databases). In a cell a unique index ensures this; between cells, a claim in the
 // main cell does. A claim ends with its transaction: then every cell can see the event, or the event never comes.
 
 type Cells = Pick<Deps, 'db' | 'cell' | 'cells'>;

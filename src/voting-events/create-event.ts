@@ -39,7 +39,7 @@ export interface LogRecorder {
   /** Appends the event's present configuration and end to its log. @returns false, with nothing written, if the log is disputed */
   record(tx: Transaction, event: VotingEvent): Promise<boolean>;
   /**
-   * Records a change that still waits for its leaf, because a ballot may have been cast since. Call before a change that raises the
+   * Records a change that still waits for its leaf, if a ballot may have been cast since. Call before a change that raises the
    * number of candidates who stand: one leaf for both would hide that fewer stood, and such a ballot would seem to name too few.
    */
   recordWaiting(tx: Transaction, event: VotingEvent): Promise<void>;

@@ -83,7 +83,7 @@ async function payEverythingBack(tx: Transaction, eventId: string): Promise<void
   await tx.execute(sql`SELECT give_event_back(${eventId}, '')`);
 }
 
-/** Deletes an event. Payments for nothing, or for an unconfirmed ballot, are always refunded. @throws ApiError 409 without `force` */
+/** Deletes an event. Payments that bought nothing, or an unconfirmed ballot, are always refunded. @throws ApiError 409 without `force` */
 export async function deleteVotingEvent(
   tx: Transaction,
   deps: EventDeps,
@@ -95,7 +95,7 @@ export async function deleteVotingEvent(
   if (!force && ((await hasConfirmedBallots(tx, event.id)) || (await hasPayments(tx, event.id)))) {
     throw refuse('delete_needs_force');
   }
-  // A fulfilled payment exists for an unconfirmed ballot and for any other purchase. Without `force`, there is no such payment here.
+  // Any purchase, even of an unconfirmed ballot, has a fulfilled payment. Without `force`, `hasPayments` has found none.
   if (force) await (keepsPayments ? payWaitingBallotsBack : payEverythingBack)(tx, event.id);
   await markDeleted(tx, event.id);
   await deps.ballotKeys.retire(tx, event.id);

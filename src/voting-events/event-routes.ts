@@ -23,7 +23,7 @@ import { judgeChangeParts, updateVotingEvent } from './update-event.ts';
 import { viewEvent, votingEventView } from './voting-event.ts';
 
 /**
- * The cell (one of the service's databases) of each event that is shared with an account. Read before and after a list of several cells,
+ * By event ID, the cell (database) of each event that is shared with an account. Read before and after a list of several cells,
  * because an event that moves meanwhile may be missing in the list. @throws ApiError 500 with `Retry-After` for an event between cells
  */
 async function findShared(cells: readonly Deps[], accountId: string): Promise<Map<string, string>> {

@@ -116,7 +116,7 @@ function rolelessWords({ roleless, withoutRole }: OpeningFacts['positions'][numb
   return `${who} ${roleless === 1 ? 'has' : 'have'} no \`referendumRole\`: yes, no or abstain.`;
 }
 
-/** Whether a voter can vote in a position. A poll has no groups of voters. An empty roll does not count, because it can still be filled. */
+/** Whether a voter can vote in a position. A poll has no groups of voters. An empty roll prevents nothing: it can be filled while open. */
 function isOpenToSomebody(facts: OpeningFacts, position: OpeningFacts['positions'][number]): boolean {
   if (position.groupId === null) return true;
   if (facts.type === 'poll') return false;

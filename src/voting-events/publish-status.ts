@@ -145,7 +145,7 @@ const PUBLISH_CLOSING = { name: 'announce_event_closing', maxAttempts: 10, paylo
 
 const NOTICE_MS = DAY_MS;
 
-/** Queues the announcement of an end a day ahead (completions 3, rule 2). Also when an event with an end stops being a draft. */
+/** Queues the announcement of an end a day ahead (completions 3, rule 2): for a new end, or when an event with an end leaves the draft. */
 export async function scheduleClosing(
   tx: Transaction,
   before: Omit<Lifecycle, 'rehearsalSince'> | undefined,

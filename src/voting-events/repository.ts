@@ -114,7 +114,7 @@ export const updateTaggedEvent = async (
   changes: Partial<NewEventRow>,
 ): Promise<VotingEvent> => saveEvent(tx, asRead(before), { ...changes, tag: changedTag(secrets, before, changes) });
 
-/** The tag of an event after a change. @throws ApiError 500 `rows_disagree` if the service did not write the row */
+/** The tag of an event after a change. @throws ApiError 500 `rows_disagree` if the service did not write the row's present values */
 function changedTag(secrets: Secrets, before: VotingEvent, changes: Partial<NewEventRow>): Buffer {
   if (!isGenuineEvent(secrets, before)) throw refuse('rows_disagree');
   return tagOfEvent(secrets, { ...before, ...givenOf(changes) });
@@ -209,7 +209,7 @@ export async function listKeyedStarts(executor: Executor): Promise<VotingEvent[]
     .limit(1_000);
 }
 
-/** Whether a ballot was cast (pending, queued or logged), a visitor has bought or uses credits, or a payment for either was begun. */
+/** Whether a ballot was cast (pending, queued or logged), a visitor bought or uses credits, or a payment for either is begun or made. */
 export function hasBallots(executor: Executor, eventId: string): Promise<boolean> {
   const found = sql`SELECT ${confirmed(eventId)} OR
     EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR

@@ -120,7 +120,7 @@ export const votingEvents = pgTable(
     uniqueIndex('voting_events_code').on(table.codeKey),
     index('voting_events_deleted').on(table.id).where(sql`deleted_at IS NOT NULL`),
     index('voting_events_account').on(table.accountId, table.id),
-    // The next three have the conditions of `listTimedEvents`, so that events whose changes are all announced are not in the indexes.
+    // The next three have the conditions of `listTimedEvents`, to leave out the ever more events whose changes are all announced.
     index('voting_events_timed')
       .on(table.id)
       .where(sql`(starts_at IS NOT NULL OR ends_at IS NOT NULL) AND announced_status IS DISTINCT FROM 'closed'`),

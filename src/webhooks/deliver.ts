@@ -248,7 +248,7 @@ export class WebhookSender {
     }
   }
 
-  /** Waits up to `graceMs` for running deliveries and aborts the others. Releases the holds, so that another sender continues at once. */
+  /** Waits up to `graceMs` for running deliveries, then aborts the rest. Releases the holds, so that another sender continues at once. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);

@@ -206,7 +206,7 @@ export class RoundRobin {
   }
 
   /**
-   * Takes the next queue whose account may take one of all these places. Queues that have shown that they answer quickly alternate with
+   * Takes the next queue whose account may take a place of each kind. Queues that have shown that they answer quickly alternate with
    * queues that have not (`isUnproven`), so that neither kind starves the other.
    * @param trials places that only queues need which have not shown that they answer quickly
    */

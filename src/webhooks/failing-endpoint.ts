@@ -89,12 +89,12 @@ export function pauseAfter({ tries, slow, retryAfterMs }: FailedTry, random: num
   return Math.round(Math.max(asked, slow ? PATIENCE_MS : 0));
 }
 
-/** An endpoint is disabled after this many failures in a row, if it has had no success for `SILENCE_TO_DISABLE_MS`, either. */
+/** An endpoint is disabled after this many failures in a row, if it also had no success for `SILENCE_TO_DISABLE_MS`. */
 const FAILURES_TO_DISABLE = 10;
 const SILENCE_TO_DISABLE_MS = 72 * HOUR_MS;
 const PATIENT_STATUSES = new Set([429, 502, 503, 504]);
 
-/** The pause that Retry-After (seconds or a date) asks for, in ms. Undefined without a valid header, or if the status is not patient. */
+/** The pause that Retry-After (seconds or a date) asks for, in ms. Undefined without a valid header and one of `PATIENT_STATUSES`. */
 function retryAfterMs({ status, retryAfter }: PostOutcome, nowMs: number): number | undefined {
   if (status === null || !PATIENT_STATUSES.has(status) || retryAfter === null) return undefined;
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * SECOND_MS;

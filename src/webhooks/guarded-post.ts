@@ -112,7 +112,7 @@ function askNameServers(): Resolve {
   };
 }
 
-/** Resolves a name, and refuses it if any of its addresses is refused. The connection uses the checked addresses (DNS rebinding). */
+/** Resolves a name, and refuses it if any of its addresses is refused. The connection uses the checked addresses, against DNS rebinding. */
 const guardedLookup =
   (resolve: Resolve, isRefused: (address: string) => boolean): LookupFunction =>
   (hostname, options, callback) => {

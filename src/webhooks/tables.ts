@@ -19,7 +19,7 @@ export const webhookEndpoints = pgTable(
     status: text().$type<EndpointStatus>().notNull(),
     disabledReason: text('disabled_reason').$type<DisabledReason>(),
     consecutiveFailures: integer('consecutive_failures').notNull().default(0),
-    /** When a delivery last succeeded, to the minute. Before that, when the endpoint was created or switched on. */
+    /** When a delivery last succeeded, to the minute, or when the endpoint was created or switched on, if that was later. */
     lastSuccessAt: timeMs('last_success_at').notNull(),
     /** Encrypted by `sealSecret`. */
     secret: text().notNull(),

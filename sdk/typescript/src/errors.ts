@@ -89,7 +89,7 @@ export class PlanLimitError extends VotingServiceError {
 export class RateLimitedError extends VotingServiceError {
   override name = 'RateLimitedError';
 }
-/** 500: the service could not answer, and neither could it at the retries. */
+/** 500: the service could not answer, and still could not after all retries. */
 export class InternalError extends VotingServiceError {
   override name = 'InternalError';
 }
