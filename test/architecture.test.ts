@@ -66,16 +66,16 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 618,
   accounts: 1010,
   webhooks: 2648,
-  'voting-events': 5421,
-  'ballot-definition': 3933,
-  voters: 5734,
-  payments: 4109,
+  'voting-events': 5429,
+  'ballot-definition': 3934,
+  voters: 5748,
+  payments: 4129,
   credits: 709,
   ballots: 3160,
   'ballot-log': 4716,
   'service-log': 697,
   tally: 2554,
-  results: 6358,
+  results: 6356,
   letters: 1009,
   console: 1142,
   demo: 435,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4472,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_616;
+const LINES_OF_ALL = 68_657;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
