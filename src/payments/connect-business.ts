@@ -6,6 +6,7 @@ import {
   findBusiness,
   insertBusiness,
   isBusinessLinked,
+  markDisconnected,
   openCredentials,
   sealCredentials,
   updateBusiness,
@@ -66,7 +67,7 @@ function refuseWrongKey(provider: PaymentProvider, keys: Partial<ProviderCredent
 }
 
 /**
- * Asks the provider again what a business may do, and stores the answer and replaced keys.
+ * Asks the provider again what a business may do, and stores the answer and replaced keys (completions 7.7).
  * @param replacement keys that were changed at the provider; the others stay
  * @throws ApiError `not_found`; 409 `wrong_key` for a key of another kind, `other_mode` or `other_account` for a key of another
  *   account, which could not read the payments of the connected account
@@ -91,20 +92,21 @@ export async function refreshBusiness(
       'this key belongs to another account at the provider: connect that as a business of its own.',
     );
   }
-  const updated = await updateBusiness(deps.db, id, {
+  const updated = await updateBusiness(deps.db, business, {
     ...columnsOf(described, business.country),
     credentials: sealCredentials(deps.secrets, id, { ...credentials, accountId: described.accountId ?? undefined }),
     updatedAt: deps.clock.now(),
   });
+  // Another command has stored other keys meanwhile: add the replacement to them.
+  if (updated === undefined) return refreshBusiness(deps, id, replacement);
   await renewEvents(deps, business);
-  return orNotFound(updated);
+  return updated;
 }
 
 /** Its keys stay, because earlier payments are still settled and refunded. @throws ApiError 409 `business_linked` */
 export async function disconnectBusiness(deps: BusinessDeps, id: string): Promise<void> {
-  const nowMs = deps.clock.now();
   await inTransaction(deps.db, async (tx) => {
-    await updateBusiness(tx, id, { disconnectedAt: nowMs, updatedAt: nowMs });
+    await markDisconnected(tx, id, deps.clock.now());
     if (await isBusinessLinked(tx, id)) {
       throw conflict('business_linked', 'an event is paid through this business: unlink it there first.');
     }

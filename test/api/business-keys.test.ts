@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { sandboxKey } from '#sandbox/sandbox-keys.ts';
 import { findBusinessEver, openCredentials } from '#src/payments/business-repository.ts';
+import { refreshBusiness } from '#src/payments/connect-business.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
+import { holdStatement } from '#test/harness/intercept-statements.ts';
 import {
   createPaidEvent,
   type PaidEvent,
@@ -79,4 +81,20 @@ describe.each(PROVIDERS)('the keys of a business of %s', (provider) => {
       expect((await keysOf(event.businessId)).secretKey).toBe(rotated);
     }
   });
+
+  test.each([{}, { webhookSecret: 'whsec_fresh' }])(
+    'stay where another refresh with %o began before they were changed',
+    async (more) => {
+      const { businessId } = await createPaidEvent(service, provider);
+      const { reached, free, restore } = holdStatement(/^update "payment_businesses"/);
+      onTestFinished(restore);
+      const early = refreshBusiness(service.deps, businessId, more);
+      await reached;
+      const secretKey = freshKey(businessId, provider);
+      await refreshBusiness(service.deps, businessId, { secretKey });
+      free();
+      await early;
+      expect(await keysOf(businessId)).toMatchObject({ secretKey, ...more });
+    },
+  );
 });
