@@ -69,7 +69,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 5428,
   'ballot-definition': 3951,
   voters: 5714,
-  payments: 4143,
+  payments: 4144,
   credits: 709,
   ballots: 3160,
   'ballot-log': 4729,

@@ -3,7 +3,7 @@ import type { AccountDescription, PaymentProvider, ProviderCredentials } from '#
 import { conflict, orNotFound } from '#src/platform/errors.ts';
 import { findTakenPayment } from './attempt-repository.ts';
 import {
-  findBusiness,
+  findBusinessEver,
   insertBusiness,
   isBusinessLinked,
   markDisconnected,
@@ -67,7 +67,8 @@ function refuseWrongKey(provider: PaymentProvider, keys: Partial<ProviderCredent
 }
 
 /**
- * Asks the provider again what a business may do, and stores the answer and replaced keys (completions 7.7).
+ * Asks the provider again what a business may do, and stores the answer and replaced keys (completions 7.7). Also for a disconnected
+ * business, which stays so: its payments are still refunded, after its old key has ended too.
  * @param replacement keys that were changed at the provider; the others stay
  * @throws ApiError `not_found`; 409 `wrong_key` for a key of another kind, `other_mode` or `other_account` for a key of another
  *   account, which could not read the payments of the connected account
@@ -77,7 +78,7 @@ export async function refreshBusiness(
   id: string,
   replacement: Partial<ProviderCredentials> = {},
 ): Promise<PaymentBusiness> {
-  const business = orNotFound(await findBusiness(deps.db, undefined, id));
+  const business = orNotFound(await findBusinessEver(deps.db, id));
   const adapter = deps.payments.of(business);
   refuseWrongKey(adapter, replacement);
   const known = openCredentials(deps.secrets, business);

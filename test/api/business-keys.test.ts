@@ -97,4 +97,19 @@ describe.each(PROVIDERS)('the keys of a business of %s', (provider) => {
       expect(await keysOf(businessId)).toMatchObject({ secretKey, ...more });
     },
   );
+
+  test('can be changed after it was disconnected, for the refunds of its payments; it stays disconnected', async () => {
+    const { businessId, account } = await prepare(provider);
+    await service.query('UPDATE payment_businesses SET disconnected_at = 1 WHERE id = $1', [businessId]);
+    const secret = { PAYMENT_WEBHOOK_SECRET: 'whsec_fresh' };
+    const key = freshKey(businessId, provider);
+    // The sandbox knows a payment of provider_b by the key that took it.
+    const changed = provider === 'provider_a' ? { ...secret, PAYMENT_SECRET_KEY: key } : secret;
+    expect((await run(['refresh', businessId], changed)).code).toBe(0);
+    const secretKey = provider === 'provider_a' ? key : expect.any(String);
+    expect(await keysOf(businessId)).toMatchObject({ secretKey, webhookSecret: 'whsec_fresh' });
+    const { stdout } = await run(['check', '--business', businessId], {});
+    expect(JSON.parse(stdout).findings).toContainEqual(expect.objectContaining({ what: 'keys', ok: true }));
+    expect(JSON.parse((await run(['list', '--account', account.id], {})).stdout)).toEqual([]);
+  });
 });
