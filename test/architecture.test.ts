@@ -76,14 +76,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'service-log': 699,
   tally: 2554,
   results: 6349,
-  letters: 1035,
+  letters: 1060,
   console: 1142,
   demo: 435,
   cells: 1252,
   commands: 4452,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_653;
+const LINES_OF_ALL = 68_692;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
