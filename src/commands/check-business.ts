@@ -2,7 +2,7 @@ import type { Deps } from '#src/deps.ts';
 import type { PaymentProvider, ProviderCredentials, ProviderKind } from '#src/payment-providers/provider.ts';
 import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider-fault.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
-import { findBusiness, openCredentials } from '#src/payments/business-repository.ts';
+import { findBusinessEver, openCredentials } from '#src/payments/business-repository.ts';
 import type { PaymentBusiness } from '#src/payments/payment.ts';
 import { findNewestEvent } from '#src/payments/receive-provider-event.ts';
 import { orNotFound } from '#src/platform/errors.ts';
@@ -15,9 +15,9 @@ interface Finding {
   readonly detail: string;
 }
 
-/** Checks a business at its provider (completions 9.3). @throws ApiError 404 */
+/** Checks a business at its provider, even if disconnected: its refunds need its key (completions 9.3). @throws ApiError 404 */
 export async function checkBusiness(deps: Deps, businessId: string): Promise<Answer> {
-  const business = orNotFound(await findBusiness(deps.db, undefined, businessId));
+  const business = orNotFound(await findBusinessEver(deps.db, businessId));
   const provider = deps.payments.of(business);
   const credentials = openCredentials(deps.secrets, business);
   const findings = [

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
-import { inTransaction } from '#src/database/client.ts';
+import { inPatientTransaction, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import type { RequestContext } from '#src/http/env.ts';
@@ -30,7 +30,7 @@ interface LetterFile {
   readonly keyId: string;
 }
 
-type HandOutDeps = Pick<Deps, 'db' | 'log' | 'secrets' | 'ballotKeys' | 'ids' | 'clock'>;
+type HandOutDeps = Pick<Deps, 'db' | 'log' | 'secrets' | 'ballotKeys' | 'ids' | 'clock' | 'processId'>;
 
 /**
  * The download ends with small pieces and pauses, because socket buffers accept a whole small file even if no one reads it. A receiver
@@ -42,8 +42,9 @@ const PROBE_BYTES = 64;
 const PROBE_MS = 150;
 
 /**
- * Hands out a file of letters once: marks it as downloaded before its last bytes leave, and deletes it after they have left. If the
- * download breaks off in between, the mark is removed. @throws ApiError 409 `letters_dropped` if the event's key is gone
+ * Hands out a file of letters once (completions 10.9): marks it as downloaded before its last bytes leave, and deletes it when they
+ * have left. A download that breaks off takes its mark back; the mark of a process that has died counts no more while the file is
+ * there. @throws ApiError 409 `letters_dropped` without the event's key
  */
 export async function handOut(
   deps: HandOutDeps,
@@ -63,7 +64,7 @@ async function* readFile(
 ): AsyncGenerator<Uint8Array> {
   const { run, number } = file;
   const { gone } = c.get('life');
-  const reader = randomUUID();
+  const reader = `${deps.processId.toString('hex')}/${randomUUID()}`;
   const parts = await beginReading(deps.db, run, number, reader);
   if (parts === 0) throw refuse('letters_dropped');
   for (let part = 0; part < parts; part += 1) {
@@ -81,46 +82,53 @@ async function* readFile(
       yield bytes.subarray(at, at + PROBE_BYTES);
     }
     await setTimeout(PROBE_MS, undefined, { signal: gone });
-    await mark(deps, file, await readNow(deps.db));
-    endWith(deps, c, file);
+    const at = await readNow(deps.db);
+    const marking = mark(deps, file, at);
+    // Registered before the answer to the mark, which may be lost after the mark was stored.
+    endWith(deps, c, file, at, marking);
+    await marking;
     yield bytes.subarray(last + PROBES * PROBE_BYTES);
   }
 }
 
-/** @param at time of the download; undefined removes the mark @throws ApiError 404 if the event was deleted, or moved to another cell */
-async function mark(
-  deps: HandOutDeps,
-  { event, run, number, keyId }: LetterFile,
-  at: number | undefined,
-): Promise<void> {
+/** @param at time of the download @throws ApiError 404 if the event was deleted, or moved to another cell */
+async function mark(deps: HandOutDeps, { event, run, number, keyId }: LetterFile, at: number): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
     // A move to another cell (database) waits for this lock, and copies the mark. If it began earlier, the lock and the download fail.
     await holdForChange(tx, event.id);
     const now = await lockLetters(tx, run.votingEventId, run.id);
     if (now === undefined || !isGenuineRun(deps.secrets, now)) throw refuse('rows_disagree');
     const { [String(number)]: before, ...others } = now.downloads;
-    if (at === undefined) return updateLetters(tx, deps.secrets, now, { downloads: others });
-    if (before !== undefined) throw refuse('already_downloaded');
-    requireReadable(now, number, at);
+    // A mark that stood there when this download began is of a download that was cut off.
+    if (before !== run.downloads[String(number)]) throw refuse('already_downloaded');
+    await requireReadable(tx, { ...now, downloads: others }, number, at);
     await updateLetters(tx, deps.secrets, now, { downloads: { ...others, [String(number)]: at } });
     const author = { event, caller: { keyId } };
     await recordChange(tx, deps, changeBy(author, 'letters.downloaded', run.id, { after: { file: number } }));
   });
 }
 
-/** Deletes the file after the whole answer was sent. If the answer broke off, removes the mark: the file can be downloaded again. */
-function endWith(deps: HandOutDeps, c: RequestContext, file: LetterFile): void {
+/** Removes the mark of a download, if it was stored. After a move it stays in the new cell, where its process does not live. */
+async function takeBack(tx: Transaction, { secrets }: HandOutDeps, { run, number }: LetterFile, at: number) {
+  const now = await lockLetters(tx, run.votingEventId, run.id);
+  const { [String(number)]: marked, ...others } = now?.downloads ?? {};
+  if (now === undefined || marked !== at || !isGenuineRun(secrets, now)) return;
+  await updateLetters(tx, secrets, now, { downloads: others });
+}
+
+/** Deletes the file once the answer was sent; if it broke off, allows another download. */
+function endWith(deps: HandOutDeps, c: RequestContext, file: LetterFile, at: number, marking: Promise<void>): void {
   const { outgoing } = c.env;
+  const { run, number } = file;
   const end = async (): Promise<void> => {
-    if (outgoing.writableFinished) await deleteParts(deps.db, file.run.votingEventId, file.run.id, file.number);
-    else await mark(deps, file, undefined);
+    await Promise.allSettled([marking]);
+    await inPatientTransaction(deps.db, (tx) =>
+      outgoing.writableFinished ? deleteParts(tx, run.votingEventId, run.id, number) : takeBack(tx, deps, file, at),
+    );
   };
   const close = (): void => {
     end().catch((fault: unknown) =>
-      deps.log.error(
-        { run: file.run.id, fault: summariseFault(fault) },
-        'the end of a download of letters was not noted',
-      ),
+      deps.log.error({ run: run.id, fault: summariseFault(fault) }, 'the end of a download of letters was not noted'),
     );
   };
   if (outgoing.destroyed) close();

@@ -145,7 +145,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
       const nowMs = deps.clock.now();
       const { file } = c.get('query');
       // Check for deleted files first: the tag of an old run may need a secret key that is no longer listed.
-      requireReadable(row, file, nowMs);
+      await requireReadable(deps.db, row, file, nowMs);
       await requireGenuineRun(deps, row);
       const { accountId, keyId } = caller;
       const link = { kind: 'letters', eventId: row.votingEventId, runId: row.id, number: file, accountId, keyId };
@@ -173,7 +173,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
     (c) => {
       const file = c.get('target');
       const read = async (): Promise<Answer> => {
-        requireReadable(file.run, file.number, deps.clock.now());
+        await requireReadable(deps.db, file.run, file.number, deps.clock.now());
         await requireGenuineRun(deps, file.run);
         const open = await handOut(deps, c, file);
         const name = `${file.event.code}-letters-${file.number}.pdf`;

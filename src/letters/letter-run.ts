@@ -1,6 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Database, type Executor, firstOf, type Transaction } from '#src/database/client.ts';
+import { type Database, type Executor, firstOf, isTrue, type Transaction } from '#src/database/client.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { taggedRows } from '#src/database/tagged-rows.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
@@ -84,14 +84,31 @@ const rowOfRun = (run: Columns): DecidingRow => [
 /** Whether the service wrote the run's row in its present form. */
 export const isGenuineRun = (secrets: Secrets, run: LetterRun): boolean => isTagged(secrets, run.tag, rowOfRun(run));
 
-/** @throws ApiError 404 for a file that does not exist; 409 `letters_under_way`, `already_downloaded`, `letters_dropped` */
-export function requireReadable(run: LetterRun, number: number, nowMs: number): void {
+/**
+ * A file is handed out once; after a download that was cut off, again (completions 10.9).
+ * @throws ApiError 404 for a file that does not exist; 409 `letters_under_way`, `already_downloaded`, `letters_dropped`
+ */
+export async function requireReadable(
+  executor: Executor,
+  run: LetterRun,
+  number: number,
+  nowMs: number,
+): Promise<void> {
   if (number > run.files) throw notFound();
   if (run.finishedAt === null) throw refuse('letters_under_way');
-  if (run.downloads[String(number)] !== undefined) throw refuse('already_downloaded');
+  const isMarked = run.downloads[String(number)] !== undefined;
+  if (isMarked && !(await isCutOff(executor, run, number))) throw refuse('already_downloaded');
   // A run that was ended early has `printed` 0. A run that finished has counted its letters in the log before they can be read.
   if (run.printed === 0 || run.finishedAt + KEPT_MS <= nowMs) throw refuse('letters_dropped');
 }
+
+/** Whether the process that marked a file has died before it could delete the file or take the mark back. */
+const isCutOff = (executor: Executor, { votingEventId, id }: LetterRun, number: number): Promise<boolean> =>
+  isTrue(
+    executor,
+    sql`SELECT NOT is_process_alive(decode(split_part(p.reader, '/', 1), 'hex')) FROM letter_parts p
+      WHERE p.voting_event_id = ${votingEventId} AND p.run_id = ${id} AND p.number = ${number} AND p.part = 0`,
+  );
 
 /** The event whose key seals the files of a run. The files of a real vote keep the event's own key while the event is rehearsed. */
 export const keyedFor = (event: VotingEvent, { rehearsal }: Pick<LetterRun, 'rehearsal'>): VotingEvent =>

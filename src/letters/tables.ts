@@ -42,7 +42,7 @@ export const letterParts = pgTable(
     number: integer().notNull(),
     part: integer().notNull(),
     content: text().notNull(),
-    /** On the first part: ID of the current download. A later download replaces it, which cuts off the earlier. */
+    /** On the first part: ID of the current download, which begins with that of its process. A later download replaces it, which cuts off the earlier. */
     reader: text(),
   },
   (table) => [

@@ -62,20 +62,28 @@ export async function insertBusiness(executor: Executor, row: NewBusiness): Prom
   return inserted;
 }
 
-export const updateBusiness = (executor: Executor, id: string, changes: Partial<NewBusiness>) => {
-  const connected = and(eq(paymentBusinesses.id, id), isNull(paymentBusinesses.disconnectedAt));
-  return firstOf(executor.update(paymentBusinesses).set(changes).where(connected).returning());
+/** Stores what was learnt with the credentials of `business`. @returns undefined, with nothing changed, if others were stored since */
+export const updateBusiness = (
+  executor: Executor,
+  { id, credentials }: PaymentBusiness,
+  changes: Partial<NewBusiness>,
+): Promise<PaymentBusiness | undefined> => {
+  const isSame = and(eq(paymentBusinesses.id, id), eq(paymentBusinesses.credentials, credentials));
+  return firstOf(executor.update(paymentBusinesses).set(changes).where(isSame).returning());
 };
+
+/** Ends the connection of a business; the first end counts. */
+export async function markDisconnected(executor: Executor, id: string, atMs: number): Promise<void> {
+  const changes = { disconnectedAt: atMs, updatedAt: atMs };
+  await executor
+    .update(paymentBusinesses)
+    .set(changes)
+    .where(and(eq(paymentBusinesses.id, id), isConnected(undefined)));
+}
 
 export async function isBusinessLinked(executor: Executor, id: string): Promise<boolean> {
   const { rows } = await executor.execute(sql`SELECT 1 FROM voting_events WHERE payment_business_id = ${id} LIMIT 1`);
   return rows.length > 0;
-}
-
-/** Sets whether a business takes payments. @returns false if nothing changed */
-export async function setReady(executor: Executor, id: string, ready: boolean, atMs: number): Promise<boolean> {
-  const isOther = and(eq(paymentBusinesses.id, id), eq(paymentBusinesses.ready, !ready));
-  return (await executor.update(paymentBusinesses).set({ ready, updatedAt: atMs }).where(isOther)).rowCount === 1;
 }
 
 /** Takes the right to ask about an account: of all processes, one caller gets it in `everyMs`. @returns null, or when it was last taken */

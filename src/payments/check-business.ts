@@ -6,15 +6,15 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import type { AccountDescription, PaymentProvider, ProviderCredentials } from '#src/payment-providers/provider.ts';
 import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider-fault.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
-import { ApiError } from '#src/platform/errors.ts';
+import { ApiError, orNotFound } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { renewMissing } from '#src/voting-events/guard-change.ts';
 import {
   findBusiness,
+  findBusinessEver,
   listUnopenedEvents,
   listUnreadyBusinesses,
   openCredentials,
-  setReady,
   takeCheck,
   updateBusiness,
 } from './business-repository.ts';
@@ -111,19 +111,22 @@ export function checkBusinessJob(deps: CheckDeps): Job<z.output<typeof payload>>
 async function checkBusiness(deps: CheckDeps, business: PaymentBusiness): Promise<boolean> {
   const described = await describe(deps, business);
   const ready = described?.ready === true;
-  await inTransaction(deps.db, async (tx) => {
-    const isChanged = await setReady(tx, business.id, ready, deps.clock.now());
-    if (described !== null) {
-      const country = described.country ?? business.country;
-      await updateBusiness(tx, business.id, { country, supportedCurrencies: [...described.supportedCurrencies] });
-    }
-    if (ready || !isChanged) return;
+  const { country, supportedCurrencies } = described ?? business;
+  const isCurrent = await inTransaction(deps.db, async (tx) => {
+    const changes = { country: country ?? business.country, supportedCurrencies: [...supportedCurrencies] };
+    const before = await updateBusiness(tx, business, changes);
+    if (before === undefined || before.ready === ready) return before !== undefined;
+    await updateBusiness(tx, business, { ready, updatedAt: deps.clock.now() });
+    if (ready) return true;
     deps.log.error(
       { business: business.id, alarm: 'business_not_ready' },
       'a payment business takes no payments any more: its provider refuses',
     );
     await mailBusinessOwner(tx, business, 'unready');
+    return true;
   });
+  // The provider answered to keys that were replaced meanwhile: ask with the new keys.
+  if (!isCurrent) return checkBusiness(deps, orNotFound(await findBusinessEver(deps.db, business.id)));
   await renewEvents(deps, business);
   return ready;
 }

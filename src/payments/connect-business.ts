@@ -3,9 +3,10 @@ import type { AccountDescription, PaymentProvider, ProviderCredentials } from '#
 import { conflict, orNotFound } from '#src/platform/errors.ts';
 import { findTakenPayment } from './attempt-repository.ts';
 import {
-  findBusiness,
+  findBusinessEver,
   insertBusiness,
   isBusinessLinked,
+  markDisconnected,
   openCredentials,
   sealCredentials,
   updateBusiness,
@@ -66,7 +67,8 @@ function refuseWrongKey(provider: PaymentProvider, keys: Partial<ProviderCredent
 }
 
 /**
- * Asks the provider again what a business may do, and stores the answer and any replaced keys.
+ * Asks the provider again what a business may do, and stores the answer and replaced keys (completions 7.7). Also for a disconnected
+ * business, which stays so: its payments are still refunded, after its old key has ended too.
  * @param replacement keys that the merchant changed at the provider; the other keys stay
  * @throws ApiError `not_found`; 409 `wrong_key` for a key of another kind, `other_mode` or `other_account` for a key of another
  *   account, which could not read the payments of the connected account
@@ -76,7 +78,7 @@ export async function refreshBusiness(
   id: string,
   replacement: Partial<ProviderCredentials> = {},
 ): Promise<PaymentBusiness> {
-  const business = orNotFound(await findBusiness(deps.db, undefined, id));
+  const business = orNotFound(await findBusinessEver(deps.db, id));
   const adapter = deps.payments.of(business);
   refuseWrongKey(adapter, replacement);
   const known = openCredentials(deps.secrets, business);
@@ -91,20 +93,21 @@ export async function refreshBusiness(
       'this key belongs to another account at the provider: connect that as a business of its own.',
     );
   }
-  const updated = await updateBusiness(deps.db, id, {
+  const updated = await updateBusiness(deps.db, business, {
     ...columnsOf(described, business.country),
     credentials: sealCredentials(deps.secrets, id, { ...credentials, accountId: described.accountId ?? undefined }),
     updatedAt: deps.clock.now(),
   });
+  // Another command has stored other keys meanwhile: add the replacement to them.
+  if (updated === undefined) return refreshBusiness(deps, id, replacement);
   await renewEvents(deps, business);
-  return orNotFound(updated);
+  return updated;
 }
 
 /** Disconnects a business. Its keys stay: earlier payments are still settled and refunded. @throws ApiError 409 `business_linked` */
 export async function disconnectBusiness(deps: BusinessDeps, id: string): Promise<void> {
-  const nowMs = deps.clock.now();
   await inTransaction(deps.db, async (tx) => {
-    await updateBusiness(tx, id, { disconnectedAt: nowMs, updatedAt: nowMs });
+    await markDisconnected(tx, id, deps.clock.now());
     if (await isBusinessLinked(tx, id)) {
       throw conflict('business_linked', 'an event is paid through this business: unlink it there first.');
     }

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { sandboxKey } from '#sandbox/sandbox-keys.ts';
 import { findBusinessEver, openCredentials } from '#src/payments/business-repository.ts';
+import { refreshBusiness } from '#src/payments/connect-business.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
+import { holdStatement } from '#test/harness/intercept-statements.ts';
 import {
   createPaidEvent,
   type PaidEvent,
@@ -78,5 +80,36 @@ describe.each(PROVIDERS)('the keys of a business of %s', (provider) => {
       expect((await refresh({ PAYMENT_SECRET_KEY: rotated })).code).toBe(0);
       expect((await keysOf(event.businessId)).secretKey).toBe(rotated);
     }
+  });
+
+  test.each([{}, { webhookSecret: 'whsec_fresh' }])(
+    'stay where another refresh with %o began before they were changed',
+    async (more) => {
+      const { businessId } = await createPaidEvent(service, provider);
+      const { reached, free, restore } = holdStatement(/^update "payment_businesses"/);
+      onTestFinished(restore);
+      const early = refreshBusiness(service.deps, businessId, more);
+      await reached;
+      const secretKey = freshKey(businessId, provider);
+      await refreshBusiness(service.deps, businessId, { secretKey });
+      free();
+      await early;
+      expect(await keysOf(businessId)).toMatchObject({ secretKey, ...more });
+    },
+  );
+
+  test('can be changed after it was disconnected, for the refunds of its payments; it stays disconnected', async () => {
+    const { businessId, account } = await prepare(provider);
+    await service.query('UPDATE payment_businesses SET disconnected_at = 1 WHERE id = $1', [businessId]);
+    const secret = { PAYMENT_WEBHOOK_SECRET: 'whsec_fresh' };
+    const key = freshKey(businessId, provider);
+    // The sandbox knows a payment of provider_b by the key that took it.
+    const changed = provider === 'provider_a' ? { ...secret, PAYMENT_SECRET_KEY: key } : secret;
+    expect((await run(['refresh', businessId], changed)).code).toBe(0);
+    const secretKey = provider === 'provider_a' ? key : expect.any(String);
+    expect(await keysOf(businessId)).toMatchObject({ secretKey, webhookSecret: 'whsec_fresh' });
+    const { stdout } = await run(['check', '--business', businessId], {});
+    expect(JSON.parse(stdout).findings).toContainEqual(expect.objectContaining({ what: 'keys', ok: true }));
+    expect(JSON.parse((await run(['list', '--account', account.id], {})).stdout)).toEqual([]);
   });
 });

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { dropOldLetters } from '#src/letters/letter-run.ts';
 import { demand, expectFields, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { finishEvent, PLURALITY, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { holdStatement, interceptStatements } from '#test/harness/intercept-statements.ts';
+import { loseCommitAfter } from '#test/harness/lose-commit.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMails } from '#test/harness/read-mail.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
@@ -218,6 +219,46 @@ describe('a file of letters', () => {
     const [one, two] = readPdf(await download(event, id)).pages;
     expect(KEY.test(one ?? '') && KEY.test(two ?? '')).toBe(true);
     expect(await refusedPdf(event, id)).toEqual([409, 'already_downloaded']);
+  });
+
+  test('may be asked for again where the database fails over as its download is marked: that download was cut off', async () => {
+    const event = await create();
+    await addVoters(event, { voterId: 'M-1' });
+    const { id } = await print(event);
+    const link = await linkTo(event, id);
+    const isLost = loseCommitAfter(/^update "letter_runs"/);
+    let failures = 0;
+    const restore = interceptStatements((text, send) => {
+      if (!isLost() || failures === 2 || !/from "letter_runs".* for no key update/.test(text)) return send();
+      failures += 1;
+      return Promise.reject(new Error('Connection terminated unexpectedly'));
+    });
+    onTestFinished(restore);
+    await expect(service.fetch(link).then((answer) => answer.arrayBuffer())).rejects.toThrow();
+    await untilTrue(async () => (await of(event).send('GET', `/letters/${id}/pdf`)).status === 302);
+    expect(failures).toBe(2);
+    expect(readPdf(await download(event, id)).pages).toHaveLength(1);
+    expect(await refusedPdf(event, id)).toEqual([409, 'already_downloaded']);
+  });
+
+  test('may be asked for again once the process that marked its download has died, and not while it lives', async () => {
+    const event = await create();
+    await addVoters(event, { voterId: 'M-1' });
+    const { id } = await print(event);
+    const { reached, free, restore } = holdStatement(/^delete from "letter_parts"/);
+    onTestFinished(restore);
+    await download(event, id);
+    await reached;
+    expect(await refusedPdf(event, id)).toEqual([409, 'already_downloaded']);
+    // As a process leaves it that is killed here: no other one has this ID.
+    await service.query("UPDATE letter_parts SET reader = repeat('0', 32) || '/1' WHERE run_id = $1", [id]);
+    const [link, beside] = [await linkTo(event, id), await linkTo(event, id)];
+    expect(readPdf((await service.call('GET', link)).bytes).pages).toHaveLength(1);
+    expect([(await service.call('GET', beside)).status, await refusedPdf(event, id)]).toEqual([
+      409,
+      [409, 'already_downloaded'],
+    ]);
+    free();
   });
 
   test('is stored without the event, for which casts would wait, and is gone where a later run ended its own meanwhile', async () => {

@@ -1,12 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
+import { sandboxKey } from '#sandbox/sandbox-keys.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { checkBusinessJob, checkUnreadyBusinesses } from '#src/payments/check-business.ts';
 import { refreshBusiness } from '#src/payments/connect-business.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { demand, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
+import { holdStatement } from '#test/harness/intercept-statements.ts';
 import {
   createPaidEvent,
   lookAtPayment,
@@ -38,6 +41,13 @@ const isReady = async ({ businessId }: PaidEvent): Promise<boolean> =>
 const mailedTo = (event: PaidEvent, what: string): boolean =>
   service.mails().some((mail) => mail.includes(event.businessId) && mail.includes(what));
 
+const firstCall = (event: PaidEvent) => ({
+  visitorId: visitor(),
+  email: 'p@mail.example',
+  votes: votesFor(event),
+  returnUrl: RETURN_URL,
+});
+
 const keyEnds = (times = 1_000) => Object.assign(sandbox.faults, { refuseStatus: 401, refuseTimes: times });
 
 describe.each(PROVIDERS)('through %s', (provider) => {
@@ -61,14 +71,34 @@ describe.each(PROVIDERS)('through %s', (provider) => {
       }
       expect([await isReady(event), alarmsOf(event.businessId)]).toEqual([false, ['business_not_ready']]);
       await untilTrue(() => mailedTo(event, 'takes no payments'));
-      const body = { visitorId: visitor(), email: 'p@mail.example', votes: votesFor(event), returnUrl: RETURN_URL };
-      expect(refusalOf(await event.page('ballot/cast', body))).toEqual([403, 'payment_unavailable']);
+      expect(refusalOf(await event.page('ballot/cast', firstCall(event)))).toEqual([403, 'payment_unavailable']);
       Object.assign(sandbox.faults, NO_FAULTS);
       await checkUnreadyBusinesses(paymentDeps(service.deps));
       demand(await event.cast(attempt), 201);
       expect([await isReady(event), alarmsOf(event.businessId)]).toEqual([true, ['business_not_ready']]);
     },
   );
+
+  test('a refusal of the old key that is stored after the new key was passed closes no business', async () => {
+    const event = await poll(provider);
+    // The first statement after the question, behind the one that takes the turn to ask.
+    const { reached, free, restore } = holdStatement(/^update "payment_businesses" set (?!"checked_at")/);
+    onTestFinished(restore);
+    keyEnds();
+    const refused = event.page('ballot/cast', firstCall(event));
+    await reached;
+    Object.assign(sandbox.faults, NO_FAULTS);
+    const secretKey = sandboxKey(
+      event.businessId,
+      provider === 'provider_a' ? 'US' : 'NG',
+      randomBytes(16).toString('hex'),
+    );
+    await refreshBusiness(service.deps, event.businessId, { secretKey });
+    free();
+    await refused;
+    expect([await isReady(event), alarmsOf(event.businessId)]).toEqual([true, []]);
+    demand(await event.page('ballot/cast', firstCall(event)), 402);
+  });
 
   test('a page of a gateway before the provider closes no business: it is no word about the account', async () => {
     const event = await poll(provider);

@@ -106,8 +106,8 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
     [
       ['accountIsRestricted', 'keyEnds'],
       'a business that was refused stays unready',
-      '    const isChanged = await setReady(tx, business.id, ready, deps.clock.now());',
-      '    const isChanged = ready ? false : await setReady(tx, business.id, ready, deps.clock.now());',
+      'before.ready === ready) return',
+      'ready) return',
     ],
   ],
   'start-checkout.ts': [
