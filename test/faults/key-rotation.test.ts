@@ -300,6 +300,9 @@ describe('what was sealed under the old key', () => {
     );
     expect((await runCommand(both, ['secrets', 'reseal', '--json'])).code).toBe(0);
     expect(await listLeft(both)).toEqual(['addresses in jobs']);
+    // An operator may let a failed job run again.
+    await one.query('UPDATE jobs SET attempts = max_attempts');
+    expect(await listLeft(both)).toEqual(['addresses in jobs']);
     const [invite] = await one.query('SELECT sealed_token AS token FROM event_invites WHERE id = $1', [id]);
     const present = createSecrets([Buffer.from(NEW, 'base64')]);
     expect(present.open(invite.token, sealedTokenPlace(event.id, id)).toString('utf8')).toMatch(/^vit_/);
