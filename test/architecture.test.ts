@@ -55,7 +55,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2070,
+  platform: 2075,
   'payment-providers': 2014,
   database: 2344,
   'embedded-postgres': 849,
@@ -72,7 +72,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 4130,
   credits: 709,
   ballots: 3160,
-  'ballot-log': 4729,
+  'ballot-log': 4793,
   'service-log': 699,
   tally: 2554,
   results: 6349,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4452,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_653;
+const LINES_OF_ALL = 68_722;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -3,13 +3,14 @@ import { renameSync } from 'node:fs';
 import path from 'node:path';
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
-import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { openCheckpoint, openHead } from '#src/ballot-log/checkpoint.ts';
 import { findHead } from '#src/ballot-log/repository.ts';
 import { adoptLogKey, storeIdentity } from '#src/ballot-log/service-identity.ts';
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 import { withConnection } from '#src/database/check-server.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
+import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { copyRollJob } from '#src/voters/copy-event.ts';
 import { sealedTokenPlace } from '#src/voting-events/change-invites.ts';
 import { MARKER } from '#src/voting-events/key-places.ts';
@@ -428,7 +429,8 @@ describe('a log key that is adopted', () => {
       const event = await organizer.event();
       await organizer.votePoll(event, votesFor(event));
       await sealBallots(on, event.id);
-      return { id: event.id, read: organizer.read };
+      await sequenceServiceLog(on.deps);
+      return { id: event.id, read: organizer.read, vote: organizer.vote };
     };
     const own = await serve(database.url);
     await withConnection(database.url, (client) => storeIdentity(own.deps.config, client));
@@ -442,7 +444,16 @@ describe('a log key that is adopted', () => {
     await late.stop();
     const verifierKey = parseVerifierKey(await adopt());
     await using adopted = await serve(database.url, next);
-    for (const { id, read } of events) {
+    for (const { id, read, vote } of events) {
+      // Nothing is appended before: each note must open under the keys that the service gives now.
+      const { call, deps } = adopted;
+      const proof = await call('GET', `/public/voting-events/${id}/log/inclusion`, undefined, { key: vote });
+      const { checkpoint, serviceCheckpoint } = demand(proof, 200);
+      expect(openCheckpoint(checkpoint, verifierKey).confirmed).toBe(1);
+      const { bytes } = await call('GET', '/log/checkpoint');
+      expect(openHead(serviceCheckpoint, deps.serviceLog.signer)).toEqual(
+        openHead(bytes.toString(), deps.serviceLog.signer),
+      );
       expect(openCheckpoint((await findHead(adopted.deps.db, id))?.note ?? '', verifierKey).confirmed).toBe(1);
       await finishEvent(adopted, id);
       const results = await adopted.call('GET', `/voting-events/${id}/results`, undefined, { key: read });
