@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import type pg from 'pg';
 import { checkIdentity, storeIdentity, withLogIdentity } from '#src/ballot-log/service-identity.ts';
 import type { CellPlace, Config } from '#src/config.ts';
 import {
@@ -15,6 +16,7 @@ import {
 } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
+import { MAIN_CELL } from '#src/database/other-cells.ts';
 import { findSchemaRefusal } from '#src/database/schema-number.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { checkKeyFolders, checkPlaces } from '#src/voting-events/check-ballot-keys.ts';
@@ -75,10 +77,35 @@ export async function prepareStart(config: Config, url: string, now: () => numbe
 /** Settings as they apply to another cell than the main one. */
 const ofCell = (config: Config): Config => ({ ...config, databaseReadUrl: undefined });
 
-/** Makes an empty cell one of this service. @param config as the start of the main cell completed it @throws StartRefused for another service's */
+/** @throws StartRefused if an earlier cell has the same database, by an address that is written in another way */
+async function requireOwnDatabase(config: Config, mainUrl: string, name: string, client: pg.Client): Promise<void> {
+  // A session holds the lock in one database, whatever the address: another session of that database cannot take it.
+  const key = randomInt(2 ** 47);
+  await client.query('SELECT pg_advisory_lock($1)', [key]);
+  for (const other of [{ name: MAIN_CELL, url: mainUrl }, ...config.databaseCells]) {
+    if (other.name === name) return;
+    const isSame = await lookAt(other.url, (there) => isLocked(there, key)).catch((fault: unknown) => {
+      // A cell that is down has another database than this cell, which answers.
+      if (explainDatabaseFault(fault) === undefined) throw fault;
+      return false;
+    });
+    if (isSame)
+      throw new StartRefused(
+        `the database of cell ${name} is that of cell ${other.name}, by another address. Name each database once`,
+      );
+  }
+}
+
+async function isLocked(client: pg.Client, key: number): Promise<boolean> {
+  const { rows } = await client.query<{ free: boolean }>('SELECT pg_try_advisory_lock($1) AS free', [key]);
+  return rows[0]?.free === false;
+}
+
+/** Makes an empty cell one of this service. @param config as the start of the main cell completed it @throws StartRefused for another service's, or another cell's */
 export async function joinCell(config: Config, mainUrl: string, { name, url }: CellPlace): Promise<void> {
   await requireMigrated(url);
   await withConnection(url, async (client) => {
+    await requireOwnDatabase(config, mainUrl, name, client);
     const isSame = await withConnection(mainUrl, (main) => shareIdentity(main, client));
     if (!isSame)
       throw new StartRefused(

@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4452,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_722;
+const LINES_OF_ALL = 68_749;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
