@@ -74,6 +74,8 @@ BEGIN
   REVOKE UPDATE, DELETE ON log_leaves, log_configurations, log_tiles, log_checkpoints, credit_entries, audit_entries FROM voting_app;
   REVOKE UPDATE, DELETE ON ballot_blocks FROM voting_app;
   REVOKE UPDATE, DELETE ON service_log_leaves, service_log_tiles, service_checkpoints, service_cosignatures FROM voting_app;
+  -- `log adopt-key` signs heads again.
+  GRANT UPDATE (note) ON service_checkpoints TO voting_app;
   REVOKE INSERT, UPDATE, DELETE ON schema_number FROM voting_app;
   REVOKE DELETE ON service_log FROM voting_app;
   REVOKE DELETE ON ballot_logs, voided_ballots, service_identity FROM voting_app;

@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import type pg from 'pg';
 import { checkIdentity, storeIdentity, withLogIdentity } from '#src/ballot-log/service-identity.ts';
 import type { CellPlace, Config } from '#src/config.ts';
 import {
@@ -15,6 +16,7 @@ import {
 } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
+import { MAIN_CELL } from '#src/database/other-cells.ts';
 import { findSchemaRefusal } from '#src/database/schema-number.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { checkKeyFolders, checkPlaces } from '#src/voting-events/check-ballot-keys.ts';
@@ -75,10 +77,48 @@ export async function prepareStart(config: Config, url: string, now: () => numbe
 /** The settings for a cell other than the main cell. */
 const ofCell = (config: Config): Config => ({ ...config, databaseReadUrl: undefined });
 
-/** Makes an empty cell part of this service. @param config completed by the main cell's start @throws StartRefused if another service's */
+/** @throws StartRefused if an earlier cell has the same database, by an address that is written in another way */
+async function requireOwnDatabase(config: Config, mainUrl: string, name: string, client: pg.Client): Promise<void> {
+  const key = randomInt(2 ** 47);
+  const [same] = await holdingLock(client, key, async () => {
+    const found: string[] = [];
+    for (const other of [{ name: MAIN_CELL, url: mainUrl }, ...config.databaseCells]) {
+      if (other.name === name) break;
+      // A cell that is down has another database than this cell, which answers.
+      const isSame = await lookAt(other.url, (there) => isLocked(there, key)).catch((fault: unknown) => {
+        if (explainDatabaseFault(fault) === undefined) throw fault;
+      });
+      if (isSame === true) found.push(other.name);
+    }
+    return found;
+  });
+  if (same === undefined) return;
+  throw new StartRefused(
+    `the database of cell ${name} is that of cell ${same}, by another address. Name each database once`,
+  );
+}
+
+/** Whatever its address, a lock is held in one database: another transaction of that database cannot take it. */
+async function holdingLock<T>(client: pg.Client, key: number, work: () => Promise<T>): Promise<T> {
+  await client.query('BEGIN');
+  try {
+    await client.query('SELECT pg_advisory_xact_lock($1)', [key]);
+    return await work();
+  } finally {
+    await client.query('ROLLBACK');
+  }
+}
+
+async function isLocked(client: pg.Client, key: number): Promise<boolean> {
+  const { rows } = await client.query<{ free: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS free', [key]);
+  return rows[0]?.free === false;
+}
+
+/** Makes an empty cell part of this service. @param config completed by the main cell's start @throws StartRefused if another service's or cell's */
 export async function joinCell(config: Config, mainUrl: string, { name, url }: CellPlace): Promise<void> {
   await requireMigrated(url);
   await withConnection(url, async (client) => {
+    await requireOwnDatabase(config, mainUrl, name, client);
     const isSame = await withConnection(mainUrl, (main) => shareIdentity(main, client));
     if (!isSame)
       throw new StartRefused(

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { runSandbox } from '#sandbox/run-sandbox.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { type Config, ConfigError, listUnknownSettings } from '#src/config.ts';
@@ -79,6 +80,9 @@ async function start(given: Config) {
   return { service, beside: begun.move(), isTrial: embedded && !config.production };
 }
 
+/** A supervisor, or Ctrl-C, signals every process of the service within this time. */
+const SIGNALLED_WITHIN_MS = 500;
+
 /** Runs until it is asked to stop, or another build replaces it. The exit status is 0 after a clean stop, otherwise 1. */
 export async function runMain(read: () => Config): Promise<void> {
   try {
@@ -87,7 +91,12 @@ export async function runMain(read: () => Config): Promise<void> {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => asked.resolve(signal));
     // Set the limit here, because a start may wait longer than a stop may take, for example for another process's migration.
     asked.promise.then(() => endInTime(TIME_LIMITS.stopMs));
-    const { service, beside, isTrial } = await start(read());
+    const { service, beside, isTrial } = await start(read()).catch(async (fault: unknown) => {
+      // The signal may also end a process that the start waits for, even before it arrives here: the start then fails.
+      if (plainReason(fault) === undefined && (await Promise.race([asked.promise, delay(SIGNALLED_WITHIN_MS)])))
+        process.exit(0);
+      throw fault;
+    });
     const why = await Promise.race([asked.promise, service.replaced]);
     const isAsked = why === 'SIGTERM' || why === 'SIGINT';
     if (!isAsked) process.stderr.write(`Stopping: ${why}\n`);

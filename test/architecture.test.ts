@@ -55,7 +55,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2070,
+  platform: 2075,
   'payment-providers': 2014,
   database: 2345,
   'embedded-postgres': 849,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { unlessSpoilt } from '#src/platform/errors.ts';
 import { unless } from '#src/platform/files.ts';
@@ -13,10 +13,19 @@ export interface Remembered {
   readonly confirmed?: number;
 }
 
+interface Stored {
+  readonly file: string;
+  /** Undefined if a former key of the service signed it. */
+  readonly head: Remembered | undefined;
+}
+
 const isLater = (one: Remembered, other: Remembered | undefined): boolean =>
   one.size > (other?.size ?? -1) || (one.size === other?.size && (one.confirmed ?? 0) > (other.confirmed ?? 0));
 
-/** Remembers each log's last checkpoint outside of the database: no second history is signed after the restore of an older backup. */
+/**
+ * Remembers each log's last checkpoint outside of the database: no second history is signed after the restore of an older backup. Each
+ * checkpoint is a file of its own in the log's folder, so that a process that is held up cannot write over a later one.
+ */
 export class CheckpointMemory {
   readonly #folder: string;
   readonly #open: (note: string) => Remembered;
@@ -28,30 +37,40 @@ export class CheckpointMemory {
     this.#open = open;
   }
 
-  #file(eventId: string): string {
-    return path.join(this.#folder, `${eventId}.txt`);
+  async #list(eventId: string): Promise<Stored[]> {
+    const folder = path.join(this.#folder, eventId);
+    const names = ((await unless(readdir(folder), 'ENOENT')) ?? []).filter((name) => name.endsWith('.txt'));
+    const files = names.map((name) => path.join(folder, name));
+    const notes = await Promise.all(files.map((file) => unless(readFile(file, 'utf8'), 'ENOENT')));
+    // Another process has removed one of the files since, after it wrote a later checkpoint.
+    if (notes.includes(undefined)) return this.#list(eventId);
+    return files.map((file, at) => ({ file, head: unlessSpoilt(() => this.#open(notes[at] ?? '')) }));
+  }
+
+  #last(eventId: string, stored: readonly Stored[]): Remembered | undefined {
+    let last = this.#kept.get(eventId);
+    for (const { head } of stored) if (head !== undefined && isLater(head, last)) last = head;
+    return last;
   }
 
   /** The last checkpoint; undefined if none is stored, or if a former key of the service signed it. */
   async recall(eventId: string): Promise<Remembered | undefined> {
-    const note = await unless(readFile(this.#file(eventId), 'utf8'), 'ENOENT');
-    const kept = this.#kept.get(eventId);
-    if (note === undefined) return kept;
-    const written = unlessSpoilt(() => this.#open(note));
-    return kept !== undefined && isLater(kept, written) ? kept : written;
+    return this.#last(eventId, await this.#list(eventId));
   }
 
   /** Stores a checkpoint by writing a new file and renaming it, so that a crash cannot leave half of it. Call after the commit. */
   async remember(eventId: string, note: string): Promise<void> {
     const signed = this.#open(note);
+    const stored = await this.#list(eventId);
     // Two runs, also of two processes, may finish in reverse order: never replace a later checkpoint by an earlier checkpoint.
-    const written = await this.recall(eventId);
-    if (isLater(this.#kept.get(eventId) ?? signed, signed) || isLater(written ?? signed, signed)) return;
+    if (isLater(this.#last(eventId, stored) ?? signed, signed)) return;
     this.#kept.set(eventId, signed);
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const file = path.join(this.#folder, eventId, `${signed.size}.${signed.confirmed ?? 0}.txt`);
+    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
     // A random file name, because two writes for one log may run concurrently.
-    const beside = `${this.#file(eventId)}.${randomBytes(8).toString('hex')}.new`;
-    await writeFile(beside, note, { mode: 0o600 });
-    await rename(beside, this.#file(eventId));
+    const beside = `${file}.${randomBytes(8).toString('hex')}.new`;
+    await writeFile(beside, note, { mode: 0o600, flush: true });
+    await rename(beside, file);
+    for (const earlier of stored) if (earlier.file !== file) await rm(earlier.file, { force: true });
   }
 }

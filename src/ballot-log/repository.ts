@@ -77,9 +77,16 @@ export const findLastCheckpoint = (executor: Executor, eventId: string): Promise
       .limit(1),
   );
 
+/** The checkpoint of a size, with the last note signed at that size: the head may have been signed again, also by another key. */
 export function findCheckpointAt(executor: Executor, eventId: string, size: number) {
-  const at = and(eq(logCheckpoints.votingEventId, eventId), eq(logCheckpoints.size, size));
-  return firstOf(executor.select(checkpointColumns).from(logCheckpoints).where(at));
+  const { votingEventId } = logCheckpoints;
+  return firstOf(
+    executor
+      .select({ ...checkpointColumns, note: sql<string>`coalesce(${ballotLogs.note}, ${logCheckpoints.note})` })
+      .from(logCheckpoints)
+      .leftJoin(ballotLogs, and(eq(ballotLogs.votingEventId, votingEventId), eq(ballotLogs.size, logCheckpoints.size)))
+      .where(and(eq(votingEventId, eventId), eq(logCheckpoints.size, size))),
+  );
 }
 
 /** Checkpoints of sizes above `from` and up to `to`, in order. */

@@ -12,6 +12,8 @@ import {
   type NoteVerifier,
   openNote,
   parseVerifierKey,
+  renameSigner,
+  renameVerifier,
   signNote,
   unlessRefused,
 } from './signed-note.ts';
@@ -158,11 +160,9 @@ export function adoptLogKey(config: Config, url: string): Promise<string> {
     earlier.delete(verifierKey);
     for (const key of earlier)
       await client.query(`${INSERT} ON CONFLICT DO NOTHING`, [EARLIER_LOG_KEY, key, Buffer.from(key)]);
-    await signHeadsAgain(
-      client,
-      [...earlier].map((key) => parseVerifierKey(key)),
-      signer,
-    );
+    const verifiers = [...earlier].map((key) => parseVerifierKey(key));
+    await signHeadsAgain(client, verifiers, signer);
+    await signServiceHeadsAgain(client, verifiers, signer);
     await client.query(`${INSERT} ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, created_at = now_ms()`, [
       ...[LOG_KEY, 'current', Buffer.from(verifierKey)],
     ]);
@@ -171,6 +171,11 @@ export function adoptLogKey(config: Config, url: string): Promise<string> {
 }
 
 const HEADS_TOGETHER = 1_000;
+/** How many of the newest heads of the service's own log are searched for the head with the most cosignatures: the newest may have none yet. */
+export const SERVICE_HEADS_SHOWN = 50;
+
+/** The name of the service's own log. @param key the key of the ballot logs */
+export const serviceLogName = (key: NoteVerifier): string => `${key.name}/log`;
 
 async function signHeadsAgain(client: pg.Client, earlier: readonly NoteVerifier[], signer: NoteSigner): Promise<void> {
   const read = 'SELECT voting_event_id AS id, note FROM ballot_logs WHERE voting_event_id > $1 ORDER BY 1 LIMIT $2';
@@ -179,14 +184,38 @@ async function signHeadsAgain(client: pg.Client, earlier: readonly NoteVerifier[
     async (...page) => (await client.query<{ id: string; note: string }>(read, page)).rows,
   );
   for await (const { id, note } of heads) {
-    // A note that no earlier key signed is left alone: the check of its log reports it.
-    for (const key of earlier) {
-      const text = unlessRefused(() => openNote(note, key));
-      if (text === undefined) continue;
-      const again = [id, note, signNote(text, signer)];
-      await client.query('UPDATE ballot_logs SET note = $3 WHERE voting_event_id = $1 AND note = $2', again);
-    }
+    const again = signAgain(note, earlier, signer);
+    if (again !== undefined)
+      await client.query('UPDATE ballot_logs SET note = $3 WHERE voting_event_id = $1 AND note = $2', [
+        id,
+        note,
+        again,
+      ]);
   }
+}
+
+/** Signs the heads of the service's own log that it may still show: the newest, and the newest with the most cosignatures. */
+async function signServiceHeadsAgain(
+  client: pg.Client,
+  earlier: readonly NoteVerifier[],
+  signer: NoteSigner,
+): Promise<void> {
+  const name = serviceLogName(signer);
+  const [keys, own] = [earlier.map((key) => renameVerifier(key, serviceLogName(key))), renameSigner(signer, name)];
+  const { rows } = await client.query<{ size: string; note: string }>(
+    `SELECT size, note FROM service_checkpoints ORDER BY service_checkpoints.size DESC LIMIT ${SERVICE_HEADS_SHOWN}`,
+  );
+  for (const { size, note } of rows) {
+    const again = signAgain(note, keys, own);
+    if (again !== undefined)
+      await client.query('UPDATE service_checkpoints SET note = $2 WHERE size = $1', [size, again]);
+  }
+}
+
+/** Undefined for a note that no earlier key signed: it is left alone, and the check of its log reports it. */
+function signAgain(note: string, earlier: readonly NoteVerifier[], signer: NoteSigner): string | undefined {
+  const [text] = earlier.flatMap((key) => unlessRefused(() => openNote(note, key)) ?? []);
+  return text === undefined ? undefined : signNote(text, signer);
 }
 
 /** The 32-byte signing key of a database's logs. @throws if no configured key matches the stored verifier key */

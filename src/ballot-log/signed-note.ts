@@ -62,11 +62,20 @@ export function createNoteSigner(name: string, seed: Uint8Array): NoteSigner {
 /** The same key under another name, and so with another key ID. */
 export const renameSigner = ({ privateKey }: NoteSigner, name: string): NoteSigner => nameSigner(privateKey, name);
 
+/** As `renameSigner`, for a public key. */
+export const renameVerifier = ({ publicKey }: NoteVerifier, name: string): NoteVerifier => ({
+  ...{ name, publicKey },
+  keyId: keyIdOf(name, rawKeyOf(publicKey)),
+});
+
+const rawKeyOf = (publicKey: KeyObject): Buffer =>
+  publicKey.export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX.length);
+
 function nameSigner(privateKey: KeyObject, name: string): NoteSigner {
   if (!/^[^\s+\p{Cc}]+$/u.test(name) || !name.isWellFormed())
     throw new RangeError('a key name has at least one character, no space, plus or control character');
   const publicKey = createPublicKey(privateKey);
-  const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX.length);
+  const raw = rawKeyOf(publicKey);
   const keyId = keyIdOf(name, raw);
   const encoded = Buffer.concat([Buffer.of(ED25519), raw]).toString('base64');
   return { name, keyId, publicKey, privateKey, verifierKey: `${name}+${keyId.toString('hex')}+${encoded}` };

@@ -42,10 +42,13 @@ export const isWithin = (inner: string, outer: string): boolean => {
   return way === '' || !(way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way));
 };
 
-/** Whether a folder, or a folder above it, holds a base backup. */
+/** Whether a folder, or a folder above it, holds a base backup or a server's files. */
 export async function isInBackup(folder: string): Promise<boolean> {
   const above = path.dirname(folder);
-  return (await exists(manifestFile(folder))) || (above !== folder && isInBackup(above));
+  // pg_basebackup makes `pg_wal` first: a backup that is under way, or was cut off, has it and no backup.json.
+  const marks = [manifestFile(folder), path.join(dataFolder(folder), 'pg_wal'), path.join(folder, 'pg_wal')];
+  const found = await Promise.all(marks.map(exists));
+  return found.includes(true) || (above !== folder && isInBackup(above));
 }
 
 export async function writeManifest(backup: string, manifest: BackupManifest): Promise<void> {

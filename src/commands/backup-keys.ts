@@ -1,10 +1,9 @@
-import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type pg from 'pg';
 import type { Config } from '#src/config.ts';
 import { withConnection } from '#src/database/check-server.ts';
 import { conflict } from '#src/platform/errors.ts';
-import { exists } from '#src/platform/files.ts';
+import { exists, resolveLinks } from '#src/platform/files.ts';
 import { KeyFolders } from '#src/platform/key-folders.ts';
 import { listLivingKeys, readLivingKey } from '#src/voting-events/check-ballot-keys.ts';
 import { keyFileOf, keyFoldersOf, MARKER, readKeyFileName } from '#src/voting-events/key-places.ts';
@@ -27,10 +26,10 @@ async function listKnown(client: pg.Client, ids: readonly string[]): Promise<Rea
  * @throws FolderUnusable; ApiError 409 if the folder belongs to the service or to a base backup
  */
 export async function backupKeys(config: Config, url: string, to: string): Promise<Answer> {
-  const folder = await realpath(to).catch(() => path.resolve(to));
+  const folder = await resolveLinks(path.resolve(to));
   const sources = keyFoldersOf(config);
   const owned = await Promise.all(
-    [config.dataDir, ...(sources?.all ?? [])].map((own) => realpath(own).catch(() => own)),
+    [config.dataDir, ...(sources?.all ?? [])].map((own) => resolveLinks(path.resolve(own))),
   );
   // A mount can lead to a folder of the service by another path: a marker file shows such a folder.
   if (

@@ -62,8 +62,9 @@ const PASSING: readonly { readonly name: string; readonly count: string }[] = [
   },
   {
     name: 'addresses in jobs',
+    // Failed jobs as well: `jobs retry` runs them again, and of an erasure nothing else says whom to erase.
     count: `SELECT count(*) FROM jobs
-      WHERE split_part(coalesce(payload->>'sealedAddress', payload->>'sealed'), '.', 1) <> $1 AND attempts < max_attempts`,
+      WHERE split_part(coalesce(payload->>'sealedAddress', payload->>'sealed'), '.', 1) <> $1`,
   },
   {
     name: 'orders to copy a roll',

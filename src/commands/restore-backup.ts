@@ -1,21 +1,10 @@
 import { constants } from 'node:fs';
-import {
-  appendFile,
-  chmod,
-  chown,
-  copyFile,
-  mkdir,
-  readdir,
-  readFile,
-  realpath,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { appendFile, chmod, chown, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { findPrograms, type ProgramFolders } from '#src/database/postgres-programs.ts';
 import { canEnter, canRun, chooseServerUser, type ServerUser } from '#src/embedded-postgres/user.ts';
 import { conflict } from '#src/platform/errors.ts';
+import { resolveLinks } from '#src/platform/files.ts';
 import { KeyFolders } from '#src/platform/key-folders.ts';
 import { requireFreePort } from '#src/server/listen.ts';
 import { isReadable, type LivingKey } from '#src/voting-events/check-ballot-keys.ts';
@@ -314,9 +303,9 @@ export async function restoreBackup(options: RestoreOptions, folders: ProgramFol
       'folder_name',
       `${data}: the name may not hold a quotation mark ("), a $, a backslash or a backtick.`,
     );
-  const target = path.join(await realpath(path.dirname(data)).catch(() => path.dirname(data)), path.basename(data));
+  const target = await resolveLinks(data);
   for (const source of [backup, archiveFolder])
-    if (isWithin(target, await realpath(source).catch(() => source)))
+    if (isWithin(target, await resolveLinks(source)))
       throw conflict('folder_in_use', `${data} lies in the backup or in the archive: name a folder elsewhere.`);
   const manifest = await readManifest(backup);
   requireAfterBackup(manifest, options.at);

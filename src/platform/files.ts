@@ -1,4 +1,5 @@
-import { open, stat } from 'node:fs/promises';
+import { open, realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
 
 /** Whether an error has one of these codes, such as `ENOENT`. */
 export function hasCode(fault: unknown, ...codes: readonly string[]): boolean {
@@ -16,6 +17,10 @@ export async function unless<Given>(work: Promise<Given>, ...codes: readonly str
 /** Whether a path leads to a file or folder; false for a dangling link. */
 export const exists = async (file: string): Promise<boolean> =>
   (await unless(stat(file), 'ENOENT', 'ENOTDIR')) !== undefined;
+
+/** Where a folder is, or will be once it is made: links in its path are followed. @param folder absolute */
+export const resolveLinks = (folder: string): Promise<string> =>
+  realpath(folder).catch(async () => path.join(await resolveLinks(path.dirname(folder)), path.basename(folder)));
 
 /** Syncs a folder to the disk, so that files created or renamed in it survive a power cut. */
 export async function syncFolder(folder: string): Promise<void> {

@@ -4,6 +4,7 @@ import { findCheckpointAt, logOrigin, signHead } from '#src/ballot-log/checkpoin
 import { EMPTY_ROOT } from '#src/ballot-log/merkle-tree.ts';
 import { ballotProofView } from '#src/ballot-log/prove.ts';
 import { noteAnswer, proveInclusion, readTileBytes, tileAnswer } from '#src/ballot-log/read-log.ts';
+import { SERVICE_HEADS_SHOWN } from '#src/ballot-log/service-identity.ts';
 import { mainOf } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
@@ -52,9 +53,6 @@ const checkpointProofView = z
   });
 type CheckpointProof = z.output<typeof checkpointProofView>;
 
-/** The newest head may have no cosignatures yet, so this many heads are searched for the head with the most cosignatures. */
-const LOOKED_AT = 50;
-
 const withLines = ({ note }: ServiceCheckpoint, lines: readonly string[] = []): string =>
   note + lines.map((line) => `${line}\n`).join('');
 
@@ -70,7 +68,7 @@ async function proveCheckpoint(deps: Deps, eventId: string): Promise<CheckpointP
   const { logKey } = deps;
   const { db } = mainOf(deps);
   const leaf = await findLeafOf(db, eventTag(logOrigin(logKey.name, eventId)));
-  const heads = leaf === undefined ? [] : await listNewestCheckpoints(db, leaf.leafIndex, LOOKED_AT);
+  const heads = leaf === undefined ? [] : await listNewestCheckpoints(db, leaf.leafIndex, SERVICE_HEADS_SHOWN);
   const signed = leaf === undefined ? undefined : await findCheckpointAt(deps.db, eventId, leaf.size);
   const [newest] = heads;
   if (leaf === undefined || newest === undefined || signed === undefined)

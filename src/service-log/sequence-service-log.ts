@@ -11,6 +11,7 @@ import {
 } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import { type CompactRange, equalHashes } from '#src/ballot-log/merkle-tree.ts';
+import { serviceLogName } from '#src/ballot-log/service-identity.ts';
 import { type NoteSigner, renameSigner, unlessRefused } from '#src/ballot-log/signed-note.ts';
 import { appendToTree } from '#src/ballot-log/tree-store.ts';
 import type { Config } from '#src/config.ts';
@@ -44,7 +45,7 @@ const REMEMBERED_AS = 'service-log';
 
 /** Makes the signer: the service's own log has the origin `<name of the log key>/log`, and is served below the path `/log`. */
 export function createServiceLogKey(logKey: NoteSigner, dataDir: string): ServiceLogKey {
-  const signer = renameSigner(logKey, `${logKey.name}/log`);
+  const signer = renameSigner(logKey, serviceLogName(logKey));
   return { signer, memory: new CheckpointMemory(dataDir, (note) => openHead(note, signer)) };
 }
 

@@ -38,7 +38,7 @@ export const serviceLogTiles = pgTable(
   (table) => [primaryKey({ columns: [table.level, table.tileIndex] })],
 );
 
-/** All signed heads of the service's own log. Append-only. */
+/** All signed heads of the service's own log. Append-only, but for the signature of the newest, which `log adopt-key` replaces. */
 export const serviceCheckpoints = pgTable('service_checkpoints', {
   size: count('size').primaryKey(),
   rootHash: bytes('root_hash').notNull(),

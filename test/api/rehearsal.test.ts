@@ -119,7 +119,7 @@ describe('the rehearsal of an election', () => {
     expect((await reader.get('checkpoint')).body).toContain(`/${event.id}/rehearsal-1\n`);
     const tile = await reader.get('tile/entries/000.p/2');
     expect([tile.status, tile.headers.get('cache-control')]).toEqual([200, 'no-store']);
-    expect(existsSync(path.join(service.deps.config.dataDir, 'checkpoints', `${event.id}.txt`))).toBe(false);
+    expect(existsSync(path.join(service.deps.config.dataDir, 'checkpoints', event.id))).toBe(false);
     const queued = await service.query('SELECT 1 FROM checkpoint_queue WHERE voting_event_id = $1', [event.id]);
     expect(queued).toEqual([]);
 

@@ -9,6 +9,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -268,7 +269,10 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
 
   test('write neither into backup nor archive, nor over a file beside the new folder, and need a port that is free', async () => {
     const backup = path.join(folder, 'backups/2026-11-20');
-    for (const source of [archive, path.join(archive, 'restored'), path.join(backup, 'data/restored')]) {
+    const link = path.join(folder, 'link');
+    symlinkSync(archive, link);
+    const within = [path.join(archive, 'restored'), path.join(backup, 'data/restored'), path.join(link, 'a/new')];
+    for (const source of [archive, ...within]) {
       const inside = await restoreWith('--to', source);
       expect(inside).toMatchObject({
         code: 1,

@@ -167,6 +167,17 @@ describe('a start with a cell', () => {
     expect(line.trim()).toMatch(/^Cannot start: cell x: the database of cell x was made for another service\. [^\n]+$/);
   });
 
+  test('that has the database of another one is refused, however the address is written', async () => {
+    const same = (url: string): string => `${url}?application_name=another`;
+    for (const [cells, twins] of [
+      [`b=${same(main)}`, 'the database of cell b is that of cell main'],
+      [`b=${b},c=${same(b)}`, 'the database of cell c is that of cell b'],
+    ] as const) {
+      const line = await requireRefused(await startProcess({ ...settings, DATABASE_CELLS: cells }));
+      expect(line.trim()).toMatch(new RegExp(`^Cannot start: cell [bc]: ${twins}, [^\\n]+$`));
+    }
+  });
+
   test('that is down serves the others, and begins it when it answers', async () => {
     const port = await freePort();
     const down = new URL(c);

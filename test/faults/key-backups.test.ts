@@ -95,13 +95,19 @@ describe('the keys of open elections', () => {
       expect(await runCommand(service, words(...wrong))).toMatchObject({ code: 2 });
     const [linked, mounted] = [path.join(root, 'linked'), path.join(root, 'mounted')];
     symlinkSync(service.deps.config.dataDir, linked);
+    const toKeys = path.join(root, 'to-keys');
+    symlinkSync(own(), toKeys);
     mkdirSync(mounted);
     writeFileSync(path.join(mounted, MARKER), 'of a service');
     const base = path.join(root, 'base');
     mkdirSync(path.join(base, 'data'), { recursive: true });
     writeFileSync(path.join(base, 'backup.json'), '{}');
-    const beside = [base, path.join(base, 'keys'), path.join(base, 'data')];
-    for (const inside of [service.deps.config.dataDir, path.join(own(), 'within'), linked, mounted, ...beside]) {
+    // As `backup --to` leaves its folder while it works: backup.json is written last.
+    const begun = path.join(root, 'begun');
+    mkdirSync(path.join(begun, 'data', 'pg_wal'), { recursive: true });
+    const beside = [base, begun].flatMap((one) => [one, path.join(one, 'keys'), path.join(one, 'data')]);
+    const within = [path.join(own(), 'within'), path.join(toKeys, 'a', 'new')];
+    for (const inside of [service.deps.config.dataDir, ...within, linked, mounted, ...beside]) {
       const refused = await runCommand(service, words('backup', '--keys', inside));
       expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('a place of its own') });
     }

@@ -3,7 +3,7 @@ import { renameSync } from 'node:fs';
 import path from 'node:path';
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
-import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { openCheckpoint, openHead } from '#src/ballot-log/checkpoint.ts';
 import { findHead } from '#src/ballot-log/repository.ts';
 import { adoptLogKey, storeIdentity } from '#src/ballot-log/service-identity.ts';
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
@@ -11,6 +11,7 @@ import { countSealed, resealSecrets } from '#src/commands/reseal-secrets.ts';
 import { withConnection } from '#src/database/check-server.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
+import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { copyRollJob } from '#src/voters/copy-event.ts';
 import { sealedTokenPlace } from '#src/voting-events/change-invites.ts';
 import { MARKER } from '#src/voting-events/key-places.ts';
@@ -302,6 +303,9 @@ describe('what was sealed under the old key', () => {
     );
     expect((await runCommand(both, ['secrets', 'reseal', '--json'])).code).toBe(0);
     expect(await listLeft(both)).toEqual(['addresses in jobs']);
+    // An operator may let a failed job run again.
+    await one.query('UPDATE jobs SET attempts = max_attempts');
+    expect(await listLeft(both)).toEqual(['addresses in jobs']);
     const [invite] = await one.query('SELECT sealed_token AS token FROM event_invites WHERE id = $1', [id]);
     const present = createSecrets([Buffer.from(NEW, 'base64')]);
     expect(present.open(invite.token, sealedTokenPlace(event.id, id)).toString('utf8')).toMatch(/^vit_/);
@@ -427,7 +431,8 @@ describe('a log key that is adopted', () => {
       const event = await organizer.event();
       await organizer.votePoll(event, votesFor(event));
       await sealBallots(on, event.id);
-      return { id: event.id, read: organizer.read };
+      await sequenceServiceLog(on.deps);
+      return { id: event.id, read: organizer.read, vote: organizer.vote };
     };
     const own = await serve(database.url);
     await withConnection(database.url, (client) => storeIdentity(own.deps.config, client));
@@ -441,7 +446,16 @@ describe('a log key that is adopted', () => {
     await late.stop();
     const verifierKey = parseVerifierKey(await adopt());
     await using adopted = await serve(database.url, next);
-    for (const { id, read } of events) {
+    for (const { id, read, vote } of events) {
+      // Nothing is appended before: each note must open under the keys that the service gives now.
+      const { call, deps } = adopted;
+      const proof = await call('GET', `/public/voting-events/${id}/log/inclusion`, undefined, { key: vote });
+      const { checkpoint, serviceCheckpoint } = demand(proof, 200);
+      expect(openCheckpoint(checkpoint, verifierKey).confirmed).toBe(1);
+      const { bytes } = await call('GET', '/log/checkpoint');
+      expect(openHead(serviceCheckpoint, deps.serviceLog.signer)).toEqual(
+        openHead(bytes.toString(), deps.serviceLog.signer),
+      );
       expect(openCheckpoint((await findHead(adopted.deps.db, id))?.note ?? '', verifierKey).confirmed).toBe(1);
       await finishEvent(adopted, id);
       const results = await adopted.call('GET', `/voting-events/${id}/results`, undefined, { key: read });

@@ -56,18 +56,38 @@ describe('a process that is told to stop', () => {
     expect((await one.ended).code).toBe(0);
   });
 
+  const shared = () => ({
+    ...{ DATABASE_URL: real.databaseUrl, SECRET_KEY: real.secretKey, DATA_DIR: real.folder, WORKER: 'off' },
+    ...{ BASE_URL: 'https://vote.example.org', BALLOT_KEYS_DIR: path.join(real.folder, 'ballot-keys') },
+  });
+
+  test.each([
+    ['its other processes', 'node', 2, () => ({ ...shared(), WEB_CONCURRENCY: '2' })],
+    ['initdb', 'initdb', 1, () => ({ DATA_DIR: path.join(real.folder, 'first-start') })],
+  ])(
+    'while it starts ends with 0 and without a word, where the signal also ends %s',
+    async (_, name, count, settings) => {
+      const begun = Promise.withResolvers<ChildProcess>();
+      const started = startProcess({ ...settings(), HOST: '127.0.0.1' }, ROOT, begun.resolve);
+      const { pid = 0 } = await begun.promise;
+      const listOthers = (): number[] => {
+        const { stdout } = spawnSync('pgrep', ['-f', name, '-P', String(pid)], { encoding: 'utf8' });
+        return stdout.split('\n').filter(Boolean).map(Number);
+      };
+      await untilTrue(() => listOthers().length === count);
+      for (const each of [...listOthers(), pid]) process.kill(each, 'SIGINT');
+      const one = await started;
+      expect(await ('ended' in one ? one.ended : one)).toMatchObject({ code: 0, stderr: '' });
+    },
+  );
+
   test('while it starts ends in time, though it waits for the migration of another one', async () => {
     const lock = await real.inside.connect();
     try {
       await lock.query('SELECT pg_advisory_lock(7316002)');
       const waits = Promise.withResolvers<ChildProcess>();
-      const started = startProcess(
-        {
-          ...{ DATABASE_URL: real.databaseUrl, SECRET_KEY: real.secretKey, DATA_DIR: real.folder, WORKER: 'off' },
-          ...{ BASE_URL: 'https://vote.example.org', BALLOT_KEYS_DIR: path.join(real.folder, 'ballot-keys') },
-        },
-        ROOT,
-        (child) => child.stdout?.on('data', (text) => String(text).includes('is migrating') && waits.resolve(child)),
+      const started = startProcess(shared(), ROOT, (child) =>
+        child.stdout?.on('data', (text) => String(text).includes('is migrating') && waits.resolve(child)),
       );
       (await waits.promise).kill('SIGTERM');
       expect(await started).toMatchObject({ code: 1, stderr: expect.stringContaining('did not stop in time') });

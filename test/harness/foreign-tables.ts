@@ -22,6 +22,10 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
       tables: ['voters', 'voter_keys'],
       reason: 'the roll is rewritten when its ballots are sealed',
     },
+    {
+      tables: ['service_checkpoints'],
+      reason: 'a key that is adopted signs the heads of all logs again, also of the service’s own',
+    },
   ],
   'ballot-definition': [
     {
