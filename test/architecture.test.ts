@@ -69,21 +69,21 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 5429,
   'ballot-definition': 3934,
   voters: 5748,
-  payments: 4129,
+  payments: 4143,
   credits: 709,
   ballots: 3160,
-  'ballot-log': 4716,
-  'service-log': 697,
+  'ballot-log': 4780,
+  'service-log': 696,
   tally: 2554,
   results: 6356,
-  letters: 1009,
+  letters: 1034,
   console: 1142,
   demo: 435,
   cells: 1252,
-  commands: 4472,
+  commands: 4464,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_657;
+const LINES_OF_ALL = 68_805;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
