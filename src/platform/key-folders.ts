@@ -47,10 +47,15 @@ export class KeyFolders {
     return [this.main, ...this.copies];
   }
 
-  /** Writes a file to every folder. @throws FolderUnusable if one of them cannot be written; the file is then removed from all */
-  async write(name: string, content: Uint8Array): Promise<void> {
+  /**
+   * Writes a file to every folder. Removes it from all if one cannot be written, or if `check` throws.
+   * @param check whether these are still the folders to write to: another disk may have come in the place of one
+   * @throws FolderUnusable
+   */
+  async write(name: string, content: Uint8Array, check = async (): Promise<void> => undefined): Promise<void> {
     try {
       for (const folder of this.all) await this.writeTo(folder, name, content);
+      await check();
     } catch (fault) {
       // Ignore a failed removal: the folder that could not be written does not have the file.
       await Promise.allSettled(this.all.map((folder) => removeFrom(folder, name)));

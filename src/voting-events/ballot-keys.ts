@@ -238,7 +238,7 @@ export class BallotKeys {
       }
       await insertKeyRow(tx, { ...name, wrapped: null, nowMs });
       this.#inDoubt.set(name.id, { ...name, madeAt: monotonicMs() });
-      await this.#folders.write(keyFileOf(name), key);
+      await this.#folders.write(keyFileOf(name), key, () => this.requirePlaces());
     } catch (fault) {
       if (!(fault instanceof FolderUnusable)) throw fault;
       this.#deps.log.error(

@@ -111,6 +111,10 @@ describe('the keys of open elections', () => {
       const refused = await runCommand(service, words('backup', '--keys', inside));
       expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('a place of its own') });
     }
+    for (const inside of within) {
+      const refused = await runCommand(service, words('backup', '--to', inside));
+      expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('a place of its own') });
+    }
     expect(existsSync(path.join(root, 'a'))).toBe(false);
   });
 

@@ -5,6 +5,7 @@ import { createLog } from '#src/platform/log.ts';
 import { checkpointFolder, MARKER } from '#src/voting-events/key-places.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { demand, finishEvent, refusalOf } from '#test/harness/elections.ts';
+import { holdStatement } from '#test/harness/intercept-statements.ts';
 import { createKeyedElection, keyFiles, setStatus, voteWith } from '#test/harness/keyed-elections.ts';
 import { startRealProcesses } from '#test/harness/real-processes.ts';
 import { requireRefused, requireStarted, startProcess } from '#test/harness/started-service.ts';
@@ -75,6 +76,24 @@ describe.each(Object.entries(PLACES))('while %s is another folder', (_name, fold
       await account.change(`/voting-events/${poll.id}`, { status: 'open' });
     },
   );
+
+  test('that came after it was looked at, no key stays in it, and the event does not open', async () => {
+    const election = await createKeyedElection(service, account, [1], false);
+    const held = holdStatement(/insert into "?ballot_keys/i);
+    const opening = setStatus(service, election, 'open');
+    await held.reached;
+    const stays = await whileAway(
+      folder,
+      async () => {
+        held.free();
+        expect(refusalOf(await opening)).toEqual(UNAVAILABLE);
+        return keyFiles(folder, election.id);
+      },
+      'of-another\n',
+    );
+    held.restore();
+    expect([stays, await rowsOf(election.id)]).toEqual([[], []]);
+  });
 
   test('no key counts as destroyed', async () => {
     const election = await createKeyedElection(service, account, [1]);
