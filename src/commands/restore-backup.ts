@@ -223,7 +223,7 @@ function requireReplayed(log: string, last: string | undefined): void {
   if (last === undefined || files.includes(last)) return;
   throw conflict(
     'archive_damaged',
-    `the replay ended in ${files.toSorted().at(-1) ?? 'the backup'}, and the archive goes on to ${last}: that file is damaged, or holds the end of the log. Bring a sound copy of it into the archive, take away the files behind it that are not of this log, or name an earlier moment with --at.`,
+    `the replay ended in ${files.toSorted().at(-1) ?? 'the backup'}, while the archive goes on to ${last}. If that file is damaged, bring a sound copy of it into the archive, or name an earlier moment with --at; if the log ends in it, take away the files behind it, which are not of this log.`,
   );
 }
 
@@ -327,9 +327,7 @@ export async function restoreBackup(options: RestoreOptions, folders: ProgramFol
   const recovered = await bringToMoment(work)
     .catch(async (fault: unknown) => {
       for (const made of [data, place.logFile]) await rm(made, { recursive: true, force: true });
-      throw signal.aborted
-        ? conflict('stopped', `${data} was asked for no longer: what was copied is removed.`)
-        : fault;
+      throw signal.aborted ? conflict('stopped', 'the restore was asked to stop: what was copied is removed.') : fault;
     })
     .finally(() => stop.release());
   await startToStay(work.place);

@@ -256,14 +256,18 @@ describe('a message', () => {
     const candidates = [];
     for (const name of ['Gone', 'Stays'])
       candidates.push(await own.make('/candidates', { name, email: `${name}@erased.example`, positionIds }));
+    // What was not sent yet ends with the deletion.
+    const made = event.positions.flatMap((position) => position.candidates).length;
+    await until(receiver, made + 2);
     demand(await own.delete(`/candidates/${candidates[0].id}`), 202);
     const [gone, stays] = await own.make('/voters/batch', {
       voters: ['gone', 'stays'].map((name) => ({ name, email: `${name}@erased.example` })),
     });
     await own.change(`/voters/${gone.id}`, { name: 'Renamed' });
     await finishEvent(service, event.id);
+    await until(receiver, made + 5);
     demand(await own.delete(`/voters/${gone.id}`), 202);
-    await until(receiver, 6 + event.positions.flatMap((position) => position.candidates).length);
+    await until(receiver, made + 6);
     const sent = await deliveries(account, id, '');
     const again = async (type: string, voter: string) => {
       const message = receiver.received
