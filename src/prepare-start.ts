@@ -80,30 +80,21 @@ const ofCell = (config: Config): Config => ({ ...config, databaseReadUrl: undefi
 /** @throws StartRefused if an earlier cell has the same database, by an address that is written in another way */
 async function requireOwnDatabase(config: Config, mainUrl: string, name: string, client: pg.Client): Promise<void> {
   const key = randomInt(2 ** 47);
-  const [same] = await holdingLock(client, key, async () => {
-    const found: string[] = [];
+  await client.query('BEGIN');
+  try {
+    // Whatever its address, the lock is held in one database: another transaction of that database cannot take it.
+    await client.query('SELECT pg_advisory_xact_lock($1)', [key]);
     for (const other of [{ name: MAIN_CELL, url: mainUrl }, ...config.databaseCells]) {
-      if (other.name === name) break;
+      if (other.name === name) return;
       // A cell that is down has another database than this cell, which answers.
       const isSame = await lookAt(other.url, (there) => isLocked(there, key)).catch((fault: unknown) => {
         if (explainDatabaseFault(fault) === undefined) throw fault;
       });
-      if (isSame === true) found.push(other.name);
+      if (isSame === true)
+        throw new StartRefused(
+          `the database of cell ${name} is that of cell ${other.name}, by another address. Name each database once`,
+        );
     }
-    return found;
-  });
-  if (same === undefined) return;
-  throw new StartRefused(
-    `the database of cell ${name} is that of cell ${same}, by another address. Name each database once`,
-  );
-}
-
-/** Whatever its address, a lock is held in one database: another transaction of that database cannot take it. */
-async function holdingLock<T>(client: pg.Client, key: number, work: () => Promise<T>): Promise<T> {
-  await client.query('BEGIN');
-  try {
-    await client.query('SELECT pg_advisory_xact_lock($1)', [key]);
-    return await work();
   } finally {
     await client.query('ROLLBACK');
   }

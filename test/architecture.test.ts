@@ -80,10 +80,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   console: 1142,
   demo: 435,
   cells: 1252,
-  commands: 4473,
+  commands: 4467,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_819;
+const LINES_OF_ALL = 68_804;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

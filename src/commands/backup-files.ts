@@ -2,7 +2,7 @@ import { readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { conflict } from '#src/platform/errors.ts';
-import { exists } from '#src/platform/files.ts';
+import { exists, resolveLinks } from '#src/platform/files.ts';
 
 /** The file that describes a base backup. It is written last: a folder without this file has no complete backup. */
 const manifestShape = z.object({
@@ -37,10 +37,16 @@ export async function requireNewFolder(folder: string): Promise<void> {
 export const dataFolder = (backup: string): string => path.join(backup, 'data');
 const manifestFile = (backup: string): string => path.join(backup, 'backup.json');
 
-export const isWithin = (inner: string, outer: string): boolean => {
+const isWithin = (inner: string, outer: string): boolean => {
   const way = path.relative(outer, inner);
   return way === '' || !(way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way));
 };
+
+/** Whether a folder, which may have yet to be made, is or lies in one of `others`. Links in their paths are followed. */
+export async function liesIn(folder: string, others: readonly string[]): Promise<boolean> {
+  const [inner, ...outer] = await Promise.all([folder, ...others].map((one) => resolveLinks(path.resolve(one))));
+  return outer.some((one) => isWithin(inner ?? folder, one));
+}
 
 /** Whether a folder, or a folder above it, holds a base backup or a server's files. */
 export async function isInBackup(folder: string): Promise<boolean> {

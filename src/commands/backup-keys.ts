@@ -7,7 +7,7 @@ import { exists, resolveLinks } from '#src/platform/files.ts';
 import { KeyFolders } from '#src/platform/key-folders.ts';
 import { listLivingKeys, readLivingKey } from '#src/voting-events/check-ballot-keys.ts';
 import { keyFileOf, keyFoldersOf, MARKER, readKeyFileName } from '#src/voting-events/key-places.ts';
-import { isInBackup, isWithin } from './backup-files.ts';
+import { isInBackup, liesIn } from './backup-files.ts';
 import type { Answer } from './cli.ts';
 
 /** The events among `ids` that are in this database, or whose deletion from it the audit trail records. */
@@ -28,12 +28,9 @@ async function listKnown(client: pg.Client, ids: readonly string[]): Promise<Rea
 export async function backupKeys(config: Config, url: string, to: string): Promise<Answer> {
   const folder = await resolveLinks(path.resolve(to));
   const sources = keyFoldersOf(config);
-  const owned = await Promise.all(
-    [config.dataDir, ...(sources?.all ?? [])].map((own) => resolveLinks(path.resolve(own))),
-  );
   // A mount can lead to a folder of the service by another path: a marker file shows such a folder.
   if (
-    owned.some((own) => isWithin(folder, own)) ||
+    (await liesIn(folder, [config.dataDir, ...(sources?.all ?? [])])) ||
     (await exists(path.join(folder, MARKER))) ||
     (await isInBackup(folder))
   )

@@ -4,7 +4,6 @@ import path from 'node:path';
 import { findPrograms, type ProgramFolders } from '#src/database/postgres-programs.ts';
 import { canEnter, canRun, chooseServerUser, type ServerUser } from '#src/embedded-postgres/user.ts';
 import { conflict } from '#src/platform/errors.ts';
-import { resolveLinks } from '#src/platform/files.ts';
 import { KeyFolders } from '#src/platform/key-folders.ts';
 import { requireFreePort } from '#src/server/listen.ts';
 import { isReadable, type LivingKey } from '#src/voting-events/check-ballot-keys.ts';
@@ -13,7 +12,7 @@ import {
   chooseTimeline,
   dataFolder,
   findSegments,
-  isWithin,
+  liesIn,
   readArchive,
   readManifest,
   requireNewFolder,
@@ -303,10 +302,8 @@ export async function restoreBackup(options: RestoreOptions, folders: ProgramFol
       'folder_name',
       `${data}: the name may not hold a quotation mark ("), a $, a backslash or a backtick.`,
     );
-  const target = await resolveLinks(data);
-  for (const source of [backup, archiveFolder])
-    if (isWithin(target, await resolveLinks(source)))
-      throw conflict('folder_in_use', `${data} lies in the backup or in the archive: name a folder elsewhere.`);
+  if (await liesIn(data, [backup, archiveFolder]))
+    throw conflict('folder_in_use', `${data} lies in the backup or in the archive: name a folder elsewhere.`);
   const manifest = await readManifest(backup);
   requireAfterBackup(manifest, options.at);
   const { folder: programs } = findPrograms(folders, NAMES, manifest.serverMajor, false);

@@ -8,14 +8,13 @@ import { lookAt } from '#src/database/check-server.ts';
 import { findPrograms, type ProgramFolders, type Programs } from '#src/database/postgres-programs.ts';
 import { withoutPassword } from '#src/database/writer.ts';
 import { conflict } from '#src/platform/errors.ts';
-import { resolveLinks } from '#src/platform/files.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { readVersion } from '#src/platform/version.ts';
 import { keyFoldersOf } from '#src/voting-events/key-places.ts';
 import {
   type BackupManifest,
   dataFolder,
-  isWithin,
+  liesIn,
   requireNewFolder,
   walFileBefore,
   walFileOf,
@@ -165,17 +164,12 @@ async function databaseTime(client: pg.Client): Promise<number> {
   return Number(rows[0]?.ms);
 }
 
-/** @throws ApiError 409 within a folder with keys of elections, which open the ballots of a backup */
-async function requireApartFromKeys(config: Config, folder: string): Promise<void> {
-  for (const keys of keyFoldersOf(config)?.all ?? [])
-    if (isWithin(await resolveLinks(folder), await resolveLinks(path.resolve(keys))))
-      throw conflict('folder_in_use', `${folder} lies in a folder of keys: name a place of its own for the backup.`);
-}
-
 /** Takes and checks a base backup, and waits until the archive has its WAL. @throws ApiError 409 if the backup failed or is incomplete */
 export async function takeBackup(source: BackupSource, to: string): Promise<Answer> {
   const folder = path.resolve(to);
-  await requireApartFromKeys(source.config, folder);
+  // Keys of elections open the ballots of a backup.
+  if (await liesIn(folder, keyFoldersOf(source.config)?.all ?? []))
+    throw conflict('folder_in_use', `${folder} lies in a folder of keys: name a place of its own for the backup.`);
   return lookAt(source.url, async (client) => {
     const server = await describeServer(client);
     requireArchiving(server, await readArchiver(client));

@@ -354,6 +354,17 @@ describe('an attempt of which two pages are paid', () => {
       return isDeepStrictEqual(valuesOf(rows, 'status').toSorted(), statuses);
     });
 
+  /** The first page is paid after the second one, and the refund of its payment fails, which asks for attention. */
+  async function failSecond({ event, attempt, reference, pay }: Twice): Promise<void> {
+    await pay(2);
+    await event.succeeded(attempt);
+    await pay(1);
+    await refundsAre(attempt, 'refunded');
+    await untilPaymentsRest(service);
+    await sandbox.moveRefund(reference(1), 'failed');
+    await event.until(attempt, ({ attention }) => attention);
+  }
+
   test('is refunded when the payment that counts is back, not when the other one is', async () => {
     const { event, attempt, reference, pay } = await beginTwice();
     sandbox.faults.newRefunds = 'pending';
@@ -446,14 +457,9 @@ describe('an attempt of which two pages are paid', () => {
   );
 
   test('asks for attention for the failed refund of the second one, also once the vote is cast', async () => {
-    const { event, attempt, reference, pay } = await beginTwice();
-    await pay(2);
-    await event.succeeded(attempt);
-    await pay(1);
-    await refundsAre(attempt, 'refunded');
-    await untilPaymentsRest(service);
-    await sandbox.moveRefund(reference(1), 'failed');
-    await event.until(attempt, ({ attention }) => attention);
+    const twice = await beginTwice();
+    const { event, attempt, reference } = twice;
+    await failSecond(twice);
     demand(await event.cast(attempt), 201);
     expect(await listsOf(event)).toEqual([[attempt], [reference(1)]]);
   });
@@ -488,14 +494,9 @@ describe('an attempt of which two pages are paid', () => {
     ],
     [
       'whose refund failed',
-      async ({ event, attempt, reference, pay }: Twice) => {
-        await pay(2);
-        await event.succeeded(attempt);
-        await pay(1);
-        await refundsAre(attempt, 'refunded');
-        await untilPaymentsRest(service);
-        await sandbox.moveRefund(reference(1), 'failed');
-        await event.until(attempt, ({ attention }) => attention);
+      async (twice: Twice) => {
+        const { event, attempt } = twice;
+        await failSecond(twice);
         sandbox.faults.newRefunds = 'pending';
         demand(await event.account.of(event).post(`/payments/${attempt}/refund`), 202);
         await refundsAre(attempt, 'failed', 'pending');
