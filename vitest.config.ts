@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
+import { NIGHT } from './test/night-files.ts';
+
 /** They replace a module, or what one holds: each reads the program for itself. */
 const ALONE = [
   'test/api/change-places.test.ts',
@@ -13,68 +15,44 @@ const ALONE = [
 /** They look at the program's text and ask for no database: `npm run check` runs them. */
 const WITHOUT_DATABASE = ['test/architecture.test.ts', 'test/linear.test.ts'];
 
-/**
- * They start processes and servers of their own and take minutes: `npm run night` runs them. What each protects has a sample in `npm test`
- * or in `.ci/run`: fail-overs and clocks in the minute of chaos, migrations in `faults/updates`, cells in `faults/cells*`.
- */
-const NIGHT = [
-  'test/faults/cell-commands.test.ts',
-  'test/faults/fail-over.test.ts',
-  'test/faults/migrations.test.ts',
-  'test/secrecy/measured.test.ts',
-  'test/faults/embedded-database.test.ts',
-  'test/faults/backup.test.ts',
-  'test/faults/restore.test.ts',
-  'test/faults/job-processes.test.ts',
-  'test/unit/reference/built-assets.test.ts',
-  'test/faults/claims.test.ts',
-  'test/api/sdk-package.test.ts',
-  'test/faults/read-copy.test.ts',
-  'test/money/kills.test.ts',
-  'test/faults/clock-drift.test.ts',
-  'test/faults/database-clock.test.ts',
-];
-
-/** Each takes more than half a minute on a busy machine, the longest first. */
+/** Each takes more than a quarter of a minute on a busy machine, the longest first. */
 const LONGEST = [
-  'faults/service-process',
-  'faults/cells',
-  'tamper/running-service',
-  'money/year',
-  'faults/notify',
-  'faults/start-checks',
-  'faults/mail-jobs',
-  'faults/key-backups',
-  'browser/voting-page',
-  'faults/import-voters',
-  'faults/job-runner',
-  'api/payment-providers',
-  'model/met',
-  'api/fuzz',
-  'api/examples',
   'secrecy/ballot-secrecy',
   'api/event-life',
-  'api/one-event',
-  'api/exports',
-  'races/payments',
-  'api/neighbours',
-  'browser/reference-script',
-  'faults/updates',
-  'faults/key-places',
-  'tamper/forged-rows',
-  'api/paid-for',
-  'api/payments-end',
-  'api/notify',
-  'api/service-log',
-  'api/verify-log',
-  'browser/verifier-page',
-  'unit/server/listen',
-  'api/payments-corners',
-  'api/payments-by-hand',
-  'api/business-keys',
-  'api/guides',
-  'api/letters',
+  'api/rehearsal',
   'api/reversals',
+  'api/disclosure',
+  'api/refunds',
+  'api/payment-providers',
+  'api/participants',
+  'api/payments-end',
+  'api/paid-for',
+  'api/payments-by-hand',
+  'api/exports',
+  'api/webhook-events',
+  'api/notify',
+  'api/definition',
+  'faults/cells',
+  'faults/roles',
+  'api/voter-mails',
+  'api/roll',
+  'api/ballot-log',
+  'secrecy/stolen-files',
+  'browser/console',
+  'faults/ballot-log-guards',
+  'api/payments',
+  'api/hot-statements',
+  'faults/ballot-keys',
+  'faults/webhook-sending',
+  'faults/witnesses',
+  'api/results',
+  'races/plan-limits',
+  'faults/cells-payments',
+  'unit/ballots/casting-ways',
+  'api/log-configurations',
+  'api/log-export',
+  'api/document',
+  'unit/platform/thread-pool',
 ].map((name) => `/test/${name}.test.ts`);
 
 /** In a fresh checkout no run has left durations: a long file that began last would run alone at the end. */
