@@ -19,6 +19,7 @@ describe('time limits', () => {
       databaseIdleInTransactionMs: 5_000,
       webhookExchangeMs: 15_000,
       providerMs: 10_000,
+      payerMs: 9_000,
       smtpMs: 10_000,
     });
   });
