@@ -153,8 +153,7 @@ async function checkMarks(deps: CheckDeps, event: VotingEvent, head: LogHead): P
     return undefined;
   }
   if (close.opening === undefined) return 'what stands beside the close does not open it';
-  const { rootBefore } = close;
-  const isRight = rootBefore !== undefined && head.lotRoot !== null && equalHashes(rootBefore, head.lotRoot);
+  const isRight = head.lotRoot !== null && equalHashes(close.rootBefore, head.lotRoot);
   return isRight ? undefined : 'lots are drawn from another root than that before the close';
 }
 

@@ -5,9 +5,9 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type Checkpoint, openCheckpoint, originOf } from './checkpoint.ts';
 import { type CloseOpening, closeOpeningView } from './close-opening.ts';
 import { closeCommitment } from './leaf.ts';
-import { equalHashes, hashLeaf, leadsToRoot, nodesOfInclusion } from './merkle-tree.ts';
+import { equalHashes, hashLeaf, leadsToRoot, nodesOfInclusion, rootOfPrefix } from './merkle-tree.ts';
 import { loadNodes } from './read-log.ts';
-import { findCheckpointAt, findHead, findLastClose, type LogHead, readLeaves } from './repository.ts';
+import { findHead, findLastClose, type LogHead, readLeaves } from './repository.ts';
 import { type NoteVerifier, unlessRefused } from './signed-note.ts';
 import { eventTree } from './tree-store.ts';
 
@@ -19,8 +19,8 @@ export interface SignedClose {
   readonly at: number;
   /** The leaf's commitment, in hex. */
   readonly c: string;
-  /** The root before this leaf, which seeds the lots; undefined if no signed checkpoint of that size exists. */
-  readonly rootBefore: Uint8Array | undefined;
+  /** The root before this leaf, which seeds the lots. */
+  readonly rootBefore: Uint8Array;
   /** The hash of the lots' seed in the first leaf. */
   readonly seedHash: string | undefined;
 }
@@ -48,7 +48,7 @@ export async function findClose(
   if (kept !== undefined) return kept;
   const place = await findPlace(deps.db, event.id, head.frontier.size);
   const found = place === undefined ? undefined : await readClose(deps, event, place, head);
-  if (found?.rootBefore !== undefined && found.seedHash !== undefined) known.set(head.note, found);
+  if (found?.seedHash !== undefined) known.set(head.note, found);
   return found;
 }
 
@@ -76,16 +76,17 @@ export function isSignedHead(
 }
 
 async function readClose(
-  { db, logKey }: FindDeps,
+  { db }: FindDeps,
   event: LoggedEvent,
   index: number,
   head: SignedHead,
 ): Promise<SignedClose | undefined> {
-  const leaf = await readSigned(db, event.id, index, head);
-  if (leaf === undefined) return undefined;
-  const before = await findCheckpointAt(db, event.id, index);
-  const rootBefore = before === undefined ? undefined : openSigned(logKey, event, before.note, index)?.rootHash;
-  const seedHash = (await readSigned(db, event.id, 0, head))?.seed;
+  const found = await readSigned(db, event.id, index, head);
+  if (found === undefined) return undefined;
+  const { leaf, read } = found;
+  // The proof of this leaf holds the nodes of the tree before it. The checkpoint of that size may have been signed with an earlier key.
+  const rootBefore = rootOfPrefix(index, read);
+  const seedHash = (await readSigned(db, event.id, 0, head))?.leaf.seed;
   return { index, at: leaf.at, c: leaf.c, rootBefore, seedHash };
 }
 
@@ -97,7 +98,7 @@ async function readSigned(db: Executor, eventId: string, index: number, { fronti
   try {
     const read = await loadNodes(eventTree(db, eventId), nodesOfInclusion(index, size), size);
     return leadsToRoot(hashLeaf(data), index, size, read, frontier.root())
-      ? JSON.parse(data.toString('utf8'))
+      ? { leaf: JSON.parse(data.toString('utf8')), read }
       : undefined;
   } catch (fault) {
     // Tiles are missing.

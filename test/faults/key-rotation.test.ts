@@ -3,6 +3,7 @@ import { renameSync } from 'node:fs';
 import path from 'node:path';
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
+import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { openCheckpoint, openHead } from '#src/ballot-log/checkpoint.ts';
 import { findHead } from '#src/ballot-log/repository.ts';
 import { adoptLogKey, storeIdentity } from '#src/ballot-log/service-identity.ts';
@@ -461,6 +462,31 @@ describe('a log key that is adopted', () => {
       const results = await adopted.call('GET', `/voting-events/${id}/results`, undefined, { key: read });
       expect(demand(results, 200)).toMatchObject({ final: true, disputed: false });
     }
+  });
+
+  test.each(['lot', 'joint'])('leaves final results as they were, ties included (%s)', async (tieBreak) => {
+    const database = await useDatabase();
+    const own = await serve(database.url);
+    await withConnection(database.url, (client) => storeIdentity(own.deps.config, client));
+    const organizer = await own.account();
+    const tied = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'], settings: { tieBreak } };
+    const event = await organizer.event({}, [tied]);
+    for (const choice of [0, 1]) await organizer.votePoll(event, votesFor(event, choice));
+    await sealBallots(own, event.id);
+    await finishEvent(own, event.id);
+    const results = async (on: TestService) => {
+      const path = `/voting-events/${event.id}/results`;
+      const { asOf: _, ...shown } = demand(await on.call('GET', path, undefined, { key: organizer.read }), 200);
+      return shown;
+    };
+    const before = await results(own);
+    expect(before).toMatchObject({ final: true, disputed: false });
+    await own.stop();
+    await adoptLogKey({ ...own.deps.config, logSigningKey: next }, database.url);
+    await using adopted = await serve(database.url, next);
+    expect(await results(adopted)).toEqual(before);
+    await checkLogs(adopted.deps, 0);
+    expect(await results(adopted)).toEqual(before);
   });
 });
 
