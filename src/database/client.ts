@@ -36,6 +36,12 @@ export interface ConnectOptions {
  */
 const PLANNER = 'SET random_page_cost = 1.1';
 
+/**
+ * An operator may have set other defaults for the role or the database. Rows of JSON are read with bytes in hex; and a statement that
+ * waited for a lock must see what was committed meanwhile, or a limit is exceeded.
+ */
+const ASSUMED = "SET bytea_output = 'hex'; SET default_transaction_isolation = 'read committed'";
+
 const connectionsOf = new WeakMap<pg.Pool, Set<pg.ClientBase>>();
 
 // The driver returns int8 as text. Columns of Drizzle tables convert it: to bigint if values may pass 2^53, else to number.
@@ -63,7 +69,7 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
     onConnect: async (client) => {
       connections.add(client);
       client.once('end', () => connections.delete(client));
-      await client.query(PLANNER);
+      await client.query(`${PLANNER}; ${ASSUMED}`);
       await requireSchemaNumber(client);
     },
   });

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { people, visitor, votesFor } from '#test/harness/elections.ts';
+import { runStatements } from '#test/harness/test-database.ts';
+import { startTestService } from '#test/harness/test-service.ts';
+import { useDatabase } from '#test/harness/use.ts';
+
+test.each([
+  "bytea_output = 'escape'",
+  "default_transaction_isolation = 'repeatable read'",
+  "default_transaction_isolation = 'serializable'",
+])('elections hold on a database whose operator has set %s', async (setting) => {
+  const database = await useDatabase();
+  await runStatements(database.url, [`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET ${setting}`]);
+  await using service = await startTestService({ databaseUrl: database.url, worker: false });
+  const account = await service.account('free');
+  const event = await account.event({ type: 'election' }, undefined, false);
+  const voters = `/voting-events/${event.id}/voters`;
+  await account.make(`${voters}/batch`, { voters: people(95) });
+  // At most a hundred (completions 2.4), however many arrive at once.
+  const taken = await service.onTwo(16, (on, index) =>
+    on.call('POST', voters, { name: 'Vera', email: `late-${index}@club.example` }, { key: account.write }),
+  );
+  expect(taken.map(({ status }) => status).toSorted()).toEqual([...Array(5).fill(201), ...Array(11).fill(422)]);
+  const own = await service.account();
+  const poll = await own.event();
+  const casts = await service.onTwo(16, (on) =>
+    on.call(
+      'POST',
+      `/public/voting-events/${poll.id}/ballot/cast`,
+      { visitorId: visitor(), votes: votesFor(poll) },
+      { key: own.vote },
+    ),
+  );
+  expect(new Set(casts.map(({ status }) => status))).toEqual(new Set([201]));
+  expect(await own.of(poll).show('')).toMatchObject({ disputed: false, status: 'open' });
+});
