@@ -37,10 +37,11 @@ export interface ConnectOptions {
 const PLANNER = 'SET random_page_cost = 1.1';
 
 /**
- * An operator may have set other defaults for the role or the database. Rows of JSON are read with bytes in hex; and a statement that
- * waited for a lock must see what was committed meanwhile, or a limit is exceeded.
+ * An operator may have set other defaults for the role or the database. Rows of JSON are read with bytes in hex; a statement that waited
+ * for a lock must see what was committed meanwhile, or a limit is exceeded; and PostgreSQL looks first in a schema of the role's name.
  */
-const ASSUMED = "SET bytea_output = 'hex'; SET default_transaction_isolation = 'read committed'";
+const ASSUMED =
+  "SET bytea_output = 'hex'; SET default_transaction_isolation = 'read committed'; SET search_path = public";
 
 const connectionsOf = new WeakMap<pg.Pool, Set<pg.ClientBase>>();
 
@@ -103,6 +104,7 @@ export async function withClient<T>(
   const client = new Client(config);
   try {
     await client.connect();
+    await client.query(ASSUMED);
     return await work(client);
   } finally {
     await client.end();

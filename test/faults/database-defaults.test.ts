@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { migrate } from '#src/database/migrate.ts';
 import { people, visitor, votesFor } from '#test/harness/elections.ts';
+import { createEmptyDatabase } from '#test/harness/empty-database.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { startTestService } from '#test/harness/test-service.ts';
 import { useDatabase } from '#test/harness/use.ts';
@@ -33,4 +35,22 @@ test.each([
   );
   expect(new Set(casts.map(({ status }) => status))).toEqual(new Set([201]));
   expect(await own.of(poll).show('')).toMatchObject({ disputed: false, status: 'open' });
+});
+
+test.each([
+  ['of the role’s own name', 'CREATE SCHEMA AUTHORIZATION CURRENT_USER'],
+  ['that comes first', 'CREATE SCHEMA app; ALTER DATABASE "$" SET search_path = app, public'],
+])('a database with a schema %s is migrated and served as any other', async (_which, statement) => {
+  const database = await createEmptyDatabase();
+  onTestFinished(database.drop);
+  await runStatements(database.url, statement.replace('$', new URL(database.url).pathname.slice(1)).split('; '));
+  await migrate(database.url);
+  await migrate(database.url);
+  await using service = await startTestService({ databaseUrl: database.url, worker: false });
+  const account = await service.account();
+  const poll = await account.event();
+  await account.votePoll(poll, votesFor(poll));
+  const elsewhere =
+    "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text NOT LIKE ALL ('{public,pg_%,information_schema,drizzle}')";
+  expect(await service.query(elsewhere)).toEqual([]);
 });

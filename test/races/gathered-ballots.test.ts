@@ -176,19 +176,32 @@ describe('gathered ballots', () => {
     await Promise.all([holder.end(), patient.end()]);
   });
 
-  test('whose event stays locked are given up together: none waits once more by itself', async () => {
+  test.each([
+    ['event', 'SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE'],
+    ['event, on a server whose messages are German,', 'SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE'],
+    ['table', 'LOCK TABLE pending_ballots IN SHARE MODE'],
+  ])('whose %s stays locked are given up together: none waits once more by itself', async (what, statement) => {
     const event = await account.event();
     const statements: unknown[] = [];
     const counting = {
       query: (statement: { values: unknown[] }) => {
         statements.push(statement);
-        return pool.query(statement as never);
+        return (pool.query(statement as never) as unknown as Promise<unknown>).catch((fault: { where?: string }) => {
+          if (!what.includes('German')) throw fault;
+          const [place = '', ...lines] = (fault.where ?? '').split('\n');
+          expect(place).toContain('while locking tuple');
+          const where = place.replace(
+            /while locking tuple (.*) in relation "(.*)"/,
+            'beim Sperren von Tupel $1 in Relation »$2«',
+          );
+          throw Object.assign(fault, { where: [where, ...lines].join('\n') });
+        });
       },
     } as unknown as Pool;
     const requests = await Promise.all(Array.from({ length: 24 }, (_, index) => requestFor(event, `stays-${index}`)));
     const writer = new BallotWriter(counting);
     await inTransaction(service.deps.db, async (tx) => {
-      await tx.execute(sql`SELECT 1 FROM voting_events WHERE id = ${event.id} FOR UPDATE`);
+      await tx.execute(sql.raw(statement.replace('$1', `'${event.id}'`)));
       const outcomes = await Promise.allSettled(requests.map((request) => writer.cast(request)));
       expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
     });
