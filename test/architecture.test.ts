@@ -57,7 +57,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2080,
   'payment-providers': 2014,
-  database: 2351,
+  database: 2379,
   'embedded-postgres': 849,
   http: 4312,
   server: 1016,
@@ -71,7 +71,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   voters: 5748,
   payments: 4143,
   credits: 709,
-  ballots: 3160,
+  ballots: 3166,
   'ballot-log': 4780,
   'service-log': 696,
   tally: 2554,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4467,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_810;
+const LINES_OF_ALL = 68_844;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

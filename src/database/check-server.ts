@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { MOST_CLOCK_DIFFERENCE_MS } from '#src/platform/clock.ts';
+import { ID_ALPHABET } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import { withClient } from './client.ts';
 import { explainDatabaseFault } from './explain-database-fault.ts';
@@ -122,6 +123,30 @@ async function checkStandby(client: pg.Client, isRequired: boolean): Promise<Fin
     : found('standby', 'commits wait for a standby');
 }
 
+/** Fails for a database that cannot store every text or sorts IDs otherwise: lists are in the order of their IDs. */
+async function checkLocale(client: pg.Client): Promise<Finding> {
+  const cure =
+    "Create a database with ENCODING 'UTF8' and the locale C.UTF-8 or en_US.UTF-8, and restore the rows into that.";
+  const refused = (what: string) => failed('locale', `the database’s ${what}`, cure);
+  const { rows: encodings } = await client.query<{ name: string }>("SELECT current_setting('server_encoding') AS name");
+  if (encodings[0]?.name !== 'UTF8') return refused(`encoding is ${encodings[0]?.name}, which cannot store every text`);
+  // Some languages sort y before k, or ch behind z, and know another small letter of I.
+  const { rows } = await client.query<{ sorts: boolean; lowers: boolean; all: boolean }>(
+    `SELECT lower('IDS') = 'ids' AS lowers, lower(U&'\\00C4') = U&'\\00E4' AS all,
+       (SELECT array_agg(a || b ORDER BY a || b) = array_agg(a || b ORDER BY a || b COLLATE "C")
+        FROM regexp_split_to_table($1, '') AS a, regexp_split_to_table($1, '') AS b) AS sorts`,
+    [ID_ALPHABET],
+  );
+  if (rows[0]?.sorts !== true || !rows[0].lowers) return refused('locale sorts letters otherwise than lists do');
+  return rows[0].all
+    ? found('locale', 'the database stores every text, and sorts as lists do')
+    : warned(
+        'locale',
+        'the database’s locale knows capitals of English letters alone: a search for äpfel does not find ÄPFEL',
+        cure,
+      );
+}
+
 const pidOf = async (client: pg.Client): Promise<number | undefined> =>
   (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid;
 
@@ -215,6 +240,7 @@ export const checkServer = (url: string, now: () => number, requireStandby = fal
       () => checkWriter(client),
       () => checkPooler(client, url),
       () => checkSettingsKept(client),
+      () => checkLocale(client),
       () => checkDurability(client),
       () => checkStandby(client, requireStandby),
       () => checkClock(client, now),

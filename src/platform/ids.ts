@@ -28,7 +28,7 @@ export type IdPrefix =
 
 export type Ids = ReturnType<typeof createIds>;
 
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+export const ID_ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_CHARACTERS = 9;
 const RANDOM_CHARACTERS = 13;
 
@@ -38,7 +38,7 @@ export function base32(bytes: Uint8Array, characters: number): string {
     const bit = index * 5;
     const byte = bit >> 3;
     const pair = ((bytes[byte] ?? 0) << 8) | (bytes[byte + 1] ?? 0);
-    text += ALPHABET.charAt((pair >> (11 - (bit & 7))) & 31);
+    text += ID_ALPHABET.charAt((pair >> (11 - (bit & 7))) & 31);
   }
   return text;
 }
@@ -47,7 +47,7 @@ function encodeTime(timeMs: number): string {
   let rest = timeMs;
   let text = '';
   for (let index = 0; index < TIME_CHARACTERS; index += 1) {
-    text = ALPHABET.charAt(rest % 32) + text;
+    text = ID_ALPHABET.charAt(rest % 32) + text;
     rest = Math.floor(rest / 32);
   }
   return text;
@@ -57,7 +57,7 @@ function encodeTime(timeMs: number): string {
 export function madeAt(id: string): number {
   const [, rest = ''] = id.split('_');
   let timeMs = 0;
-  for (const character of rest.slice(0, TIME_CHARACTERS)) timeMs = timeMs * 32 + ALPHABET.indexOf(character);
+  for (const character of rest.slice(0, TIME_CHARACTERS)) timeMs = timeMs * 32 + ID_ALPHABET.indexOf(character);
   return timeMs;
 }
 
@@ -65,9 +65,9 @@ export function madeAt(id: string): number {
 function increment(text: string): string {
   const digits = [...text];
   for (let index = digits.length - 1; index >= 0; index -= 1) {
-    const next = ALPHABET.indexOf(digits[index] ?? '0') + 1;
-    if (next < ALPHABET.length) {
-      digits[index] = ALPHABET.charAt(next);
+    const next = ID_ALPHABET.indexOf(digits[index] ?? '0') + 1;
+    if (next < ID_ALPHABET.length) {
+      digits[index] = ID_ALPHABET.charAt(next);
       break;
     }
     digits[index] = '0';

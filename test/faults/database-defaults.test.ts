@@ -1,10 +1,15 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { randomBytes } from 'node:crypto';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { checkServer } from '#src/database/check-server.ts';
 import { migrate } from '#src/database/migrate.ts';
 import { people, visitor, votesFor } from '#test/harness/elections.ts';
 import { createEmptyDatabase } from '#test/harness/empty-database.ts';
-import { runStatements } from '#test/harness/test-database.ts';
+import { runStatements, withDatabase } from '#test/harness/test-database.ts';
 import { startTestService } from '#test/harness/test-service.ts';
 import { useDatabase } from '#test/harness/use.ts';
+
+const icu = (locale: string) =>
+  `ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER icu ICU_LOCALE '${locale}'`;
 
 test.each([
   "bytea_output = 'escape'",
@@ -53,4 +58,19 @@ test.each([
   const elsewhere =
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text NOT LIKE ALL ('{public,pg_%,information_schema,drizzle}')";
   expect(await service.query(elsewhere)).toEqual([]);
+});
+
+test.each([
+  ['failed', "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc"],
+  ['failed', "ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc"],
+  ...['lt-LT', 'et-EE', 'hu-HU', 'tr-TR'].map((locale) => ['failed', icu(locale)]),
+  ['warning', "ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc"],
+  ...['en-US', 'de-DE', 'sv-SE', 'ar', 'ja-JP'].map((locale) => ['ok', icu(locale)]),
+])('a start says %s of a database made with %s', async (status, options = '') => {
+  const adminUrl = inject('databaseUrl');
+  const name = `voting_locale_${randomBytes(6).toString('hex')}`;
+  await runStatements(adminUrl, [`CREATE DATABASE ${name} TEMPLATE template0 ${options}`]);
+  onTestFinished(() => runStatements(adminUrl, [`DROP DATABASE ${name} WITH (FORCE)`]));
+  const findings = await checkServer(withDatabase(adminUrl, name), () => Date.now());
+  expect(findings.find((finding) => finding.name === 'locale')?.status).toBe(status);
 });
