@@ -40,8 +40,8 @@ const PLANNER = 'SET random_page_cost = 1.1';
  * An operator may have set other defaults for the role or the database. Rows of JSON are read with bytes in hex; a statement that waited
  * for a lock must see what was committed meanwhile, or a limit is exceeded; and PostgreSQL looks first in a schema of the role's name.
  */
-const ASSUMED =
-  "SET bytea_output = 'hex'; SET default_transaction_isolation = 'read committed'; SET search_path = public";
+const ASSUMED = `SET bytea_output = 'hex'; SET default_transaction_isolation = 'read committed';
+  SELECT set_config('search_path', 'public', false) WHERE current_schema() IS DISTINCT FROM 'public'`;
 
 const connectionsOf = new WeakMap<pg.Pool, Set<pg.ClientBase>>();
 

@@ -119,20 +119,19 @@ describe('a start is refused in one line, and writes nothing', () => {
     const name = new URL(database.url).pathname.slice(1);
     // Names before the built-in ones on the search path answer for the server.
     await runStatements(database.url, [
-      'CREATE SCHEMA played',
-      `ALTER DATABASE ${name} SET search_path = played, pg_catalog, public`,
-      `CREATE FUNCTION played.current_setting(text) RETURNS text LANGUAGE sql STABLE AS $$
+      `ALTER DATABASE ${name} SET search_path = public, pg_catalog`,
+      `CREATE FUNCTION public.current_setting(text) RETURNS text LANGUAGE sql STABLE AS $$
          SELECT CASE $1 WHEN 'server_version_num' THEN '140012' WHEN 'server_version' THEN '14.12' ELSE pg_catalog.current_setting($1) END $$`,
     ]);
     await expectRefused('PostgreSQL 14.12 is too old');
     await runStatements(database.url, [
-      'DROP FUNCTION played.current_setting(text)',
-      `CREATE FUNCTION played.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+      'DROP FUNCTION public.current_setting(text)',
+      `CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
          SELECT pg_catalog.clock_timestamp() + interval '10 seconds' $$`,
     ]);
     await expectRefused('s behind the database’s');
     await runStatements(database.url, [
-      'DROP FUNCTION played.clock_timestamp()',
+      'DROP FUNCTION public.clock_timestamp()',
       `ALTER DATABASE ${name} SET synchronous_commit = off`,
     ]);
     await expectRefused('synchronous_commit is off');
