@@ -8,6 +8,7 @@ CREATE TABLE "accounts" (
 	"contact_email" text,
 	"plan" text NOT NULL,
 	"event_count" integer DEFAULT 0 NOT NULL,
+	"moved_at" bigint DEFAULT 0 NOT NULL,
 	"created_at" bigint NOT NULL
 );
 
@@ -959,7 +960,7 @@ CREATE TABLE code_claims (
 -- cells: rows of an account on its way to this cell that would act where they stood in their tables.
 CREATE TABLE arriving_rows (
   account_id text NOT NULL,
-  -- The cell that the account comes from: only its word shows them.
+  -- The cell that the account comes from: only its word shows them. Empty for an older state of an account that another cell has.
   from_cell text NOT NULL,
   place bigint NOT NULL,
   table_name text NOT NULL,
@@ -971,6 +972,7 @@ CREATE TABLE arriving_rows (
 CREATE TABLE moved_accounts (
   account_id text PRIMARY KEY,
   to_cell text NOT NULL,
+  -- The same stands in the account's row in the new cell: an account with a lesser number there is not the one that left.
   moved_at bigint NOT NULL
 );
 

@@ -60,11 +60,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   database: 2364,
   'embedded-postgres': 849,
   http: 4312,
-  server: 1016,
+  server: 1017,
   reference: 2766,
   jobs: 631,
   mail: 618,
-  accounts: 1011,
+  accounts: 1013,
   webhooks: 2648,
   'voting-events': 5429,
   'ballot-definition': 3934,
@@ -79,11 +79,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1034,
   console: 1142,
   demo: 435,
-  cells: 1254,
-  commands: 4467,
+  cells: 1355,
+  commands: 4492,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_819;
+const LINES_OF_ALL = 68_962;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

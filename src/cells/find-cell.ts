@@ -52,7 +52,7 @@ export async function findOwner(
 /** The old and the new cell of an account whose move was interrupted after the switch; undefined if there is no such move. */
 export function findCutMove(cells: readonly Deps[], account: string): Promise<{ from: Deps; to: Deps } | undefined> {
   return firstOfCells(cells, async (from) => {
-    const to = from.cells.get((await movedTo(from.db, account)) ?? '');
+    const to = from.cells.get((await movedTo(from.db, account))?.cell ?? '');
     return to && { from, to };
   });
 }

@@ -67,8 +67,8 @@ export async function requireArrived(
   column: string,
   value: string,
 ): Promise<void> {
-  const isArriving = sql`SELECT EXISTS (SELECT FROM arriving_rows WHERE table_name = ${table} AND content ->> ${column} = ${value}
-    OR account_id = (SELECT account_id FROM voting_events WHERE id = ${value}))`;
+  const isArriving = sql`SELECT EXISTS (SELECT FROM arriving_rows WHERE from_cell <> '' AND (table_name = ${table} AND content ->> ${column} = ${value}
+    OR account_id = (SELECT account_id FROM voting_events WHERE id = ${value})))`;
   const found = await firstOfCells(cells, async ({ db }) => (await isTrue(db, isArriving)) || undefined);
   if (found === true) throw new CellSilent('an account is between two cells');
 }
