@@ -895,6 +895,8 @@ CREATE TABLE jobs (
   -- Its mail was counted against the limits, which no further attempt asks again.
   counted boolean NOT NULL DEFAULT false,
   created_at bigint NOT NULL,
+  -- Names the job among all jobs ever, and its mail: it stays the same where a move or a restore gives the row another number.
+  mark uuid NOT NULL DEFAULT gen_random_uuid(),
   -- The runner that does it, and since when.
   held_by text,
   held_at bigint,

@@ -64,7 +64,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   reference: 2766,
   jobs: 631,
   mail: 618,
-  accounts: 1013,
+  accounts: 1016,
   webhooks: 2648,
   'voting-events': 5429,
   'ballot-definition': 3934,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4492,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_962;
+const LINES_OF_ALL = 68_963;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
