@@ -8,6 +8,7 @@ CREATE TABLE "accounts" (
 	"contact_email" text,
 	"plan" text NOT NULL,
 	"event_count" integer DEFAULT 0 NOT NULL,
+	"moved_at" bigint DEFAULT 0 NOT NULL,
 	"created_at" bigint NOT NULL
 );
 
@@ -894,6 +895,8 @@ CREATE TABLE jobs (
   -- Its mail was counted against the limits, which no further attempt asks again.
   counted boolean NOT NULL DEFAULT false,
   created_at bigint NOT NULL,
+  -- Names the job among all jobs ever, and its mail: it stays the same where a move or a restore gives the row another number.
+  mark uuid NOT NULL DEFAULT gen_random_uuid(),
   -- The runner that does it, and since when.
   held_by text,
   held_at bigint,
@@ -959,7 +962,7 @@ CREATE TABLE code_claims (
 -- cells: rows of an account on its way to this cell that would act where they stood in their tables.
 CREATE TABLE arriving_rows (
   account_id text NOT NULL,
-  -- The cell that the account comes from: only its word shows them.
+  -- The cell that the account comes from: only its word shows them. Empty for an older state of an account that another cell has.
   from_cell text NOT NULL,
   place bigint NOT NULL,
   table_name text NOT NULL,
@@ -971,6 +974,7 @@ CREATE TABLE arriving_rows (
 CREATE TABLE moved_accounts (
   account_id text PRIMARY KEY,
   to_cell text NOT NULL,
+  -- The same stands in the account's row in the new cell: an account with a lesser number there is not the one that left.
   moved_at bigint NOT NULL
 );
 

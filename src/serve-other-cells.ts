@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { finishMoves, showMovedAccounts } from '#src/cells/finish-move.ts';
+import { setOlderAside } from '#src/cells/move-account.ts';
 import { watchCells } from '#src/cells/open-cells.ts';
 import { servedCells } from '#src/database/other-cells.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
@@ -24,28 +25,40 @@ interface Others {
 /** Serves all other cells (databases). Returns once every cell that answers now is served; any other is served when it answers. */
 export async function serveOthers({ deps, databaseUrl, start, add, stopping }: Others): Promise<void> {
   const { config, cells, log } = deps;
-  const begin = async (name: string, url: string): Promise<boolean> => {
+  /** Begins a cell, which is not served yet. @returns undefined if that failed */
+  const begin = async (name: string, url: string): Promise<RunningCell | undefined> => {
     const cell = cells.get(name);
-    if (cell === undefined) return true;
-    try {
+    if (cell === undefined) return undefined;
+    return tolerate(name, async () => {
       await joinCell(config, databaseUrl, { name, url });
       const running = await start(cell, url);
       cell.standing.isServed = true;
-      add(running);
-      await running.begin();
-      return true;
-    } catch (fault) {
+      return running;
+    });
+  };
+  const tolerate = <T>(name: string, work: () => Promise<T>): Promise<T | undefined> =>
+    work().catch((fault: unknown) => {
       log.warn({ cell: name, fault: summariseFault(fault) }, 'a cell cannot be served yet');
-      return false;
-    }
+      return undefined;
+    });
+  const serve = async (name: string, running: RunningCell | undefined): Promise<boolean> => {
+    if (running === undefined) return false;
+    add(running);
+    return (await tolerate(name, () => running.begin().then(() => true))) === true;
   };
   const keepTrying = async (name: string, url: string): Promise<void> => {
     const pause = () => delay(AGAIN_MS, undefined, { signal: stopping, ref: false }).catch(() => undefined);
-    for (await pause(); !stopping.aborted && !(await begin(name, url)); ) await pause();
+    for (await pause(); !stopping.aborted; await pause()) {
+      const running = await begin(name, url);
+      if (running !== undefined) await setOlderAside(deps);
+      if (await serve(name, running)) return;
+    }
   };
   const begun = await Promise.all(config.databaseCells.map(async ({ name, url }) => begin(name, url)));
+  // Only once all were asked: the later state of an account may be in any of them.
+  await setOlderAside(deps);
   for (const [at, { name, url }] of config.databaseCells.entries())
-    if (begun[at] === false)
+    if (!(await serve(name, begun[at])))
       keepTrying(name, url).catch((fault: unknown) =>
         log.error({ cell: name, fault: summariseFault(fault) }, 'no cell'),
       );
@@ -56,6 +69,7 @@ export async function serveOthers({ deps, databaseUrl, start, add, stopping }: O
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   };
   repeat(5 * SECOND_MS, stopping, log, 'moves that were cut off were not looked for', inEach(showMovedAccounts));
+  repeat(5 * SECOND_MS, stopping, log, 'older states of accounts were not looked for', () => setOlderAside(deps));
   // A separate task, because no account should wait until the rows of another account are deleted.
   repeat(5 * SECOND_MS, stopping, log, 'what moves left was not looked for', inEach(finishMoves));
 }

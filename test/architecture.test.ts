@@ -55,35 +55,35 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2080,
+  platform: 2079,
   'payment-providers': 2014,
-  database: 2379,
+  database: 2398,
   'embedded-postgres': 849,
   http: 4312,
-  server: 1016,
+  server: 1017,
   reference: 2766,
-  jobs: 631,
+  jobs: 630,
   mail: 618,
-  accounts: 1010,
+  accounts: 1016,
   webhooks: 2648,
   'voting-events': 5429,
   'ballot-definition': 3934,
-  voters: 5748,
-  payments: 4143,
+  voters: 5745,
+  payments: 4142,
   credits: 709,
   ballots: 3166,
   'ballot-log': 4780,
   'service-log': 696,
   tally: 2554,
-  results: 6356,
+  results: 6353,
   letters: 1034,
   console: 1142,
   demo: 435,
-  cells: 1252,
-  commands: 4467,
+  cells: 1355,
+  commands: 4492,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_844;
+const LINES_OF_ALL = 69_003;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -1,6 +1,6 @@
 import { and, asc, eq, isNull, sql } from 'drizzle-orm';
 import { type Database, type Executor, firstOf, type Transaction } from '#src/database/client.ts';
-import { firstOfCells, otherCells } from '#src/database/other-cells.ts';
+import { firstOfCells, otherCells, requireArrived } from '#src/database/other-cells.ts';
 import { taggedRows } from '#src/database/tagged-rows.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -63,6 +63,7 @@ export async function isKeyGood(
 ): Promise<boolean> {
   const find = ({ db }: Pick<Deps, 'db'>) => firstOf(db.select().from(apiKeys).where(eq(apiKeys.id, id)));
   const key = (await find(deps)) ?? (await firstOfCells(otherCells(deps), find));
+  if (key === undefined) await requireArrived([...deps.cells.values()], 'api_keys', 'id', id);
   return key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > nowMs);
 }
 

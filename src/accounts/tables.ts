@@ -11,6 +11,8 @@ export const accounts = pgTable('accounts', {
   plan: text().$type<'free' | 'pro' | 'enterprise'>().notNull(),
   /** Stored in the row so that one conditional update can enforce the plan's limit, safe against races. */
   eventCount: integer('event_count').notNull().default(0),
+  /** When it last moved to another cell; 0 if never. Of two states of an account, the one with the greater number is the later. */
+  movedAt: timeMs('moved_at').notNull().default(0),
   createdAt: timeMs('created_at').notNull(),
 });
 

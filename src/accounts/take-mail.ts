@@ -47,18 +47,21 @@ function quotasOf(
   { to, accountId, votingEventId, rehearsal = null }: CountedMail,
   plan: PlanName,
 ): Quota[] {
-  const name = (...words: string[]): Buffer =>
-    secrets.mac('identity', JSON.stringify(['mail', ...words])).subarray(0, 16);
+  // Counted under each listed secret key, so that a step of a rotation goes on with the counts of the step before.
+  const limit = (words: readonly string[], windowMs: number, max: number): Quota[] =>
+    secrets
+      .macs('identity', JSON.stringify(['mail', ...words]))
+      .map((mac) => ({ name: mac.subarray(0, 16), windowMs, max }));
   const address = emailKey(to);
-  const voter = name('voter', accountId, votingEventId, address, ...(rehearsal === null ? [] : [String(rehearsal)]));
+  const voter = ['voter', accountId, votingEventId, address, ...(rehearsal === null ? [] : [String(rehearsal)])];
   return [
-    { name: name('account', accountId), windowMs: DAY_MS, max: MAILS_A_DAY[plan] },
-    { name: voter, windowMs: HOUR_MS, max: MAILS_AN_HOUR },
-    { name: voter, windowMs: DAY_MS, max: PER_DAY },
-    { name: name('address', accountId, address), windowMs: HOUR_MS, max: PER_HOUR_FROM_ACCOUNT },
-    { name: name('address', accountId, address), windowMs: DAY_MS, max: PER_DAY_FROM_ACCOUNT },
-    { name: name('address', address), windowMs: HOUR_MS, max: PER_HOUR_FROM_ALL },
-  ];
+    limit(['account', accountId], DAY_MS, MAILS_A_DAY[plan]),
+    limit(voter, HOUR_MS, MAILS_AN_HOUR),
+    limit(voter, DAY_MS, PER_DAY),
+    limit(['address', accountId, address], HOUR_MS, PER_HOUR_FROM_ACCOUNT),
+    limit(['address', accountId, address], DAY_MS, PER_DAY_FROM_ACCOUNT),
+    limit(['address', address], HOUR_MS, PER_HOUR_FROM_ALL),
+  ].flat();
 }
 
 /**
@@ -82,11 +85,11 @@ export async function takeMail(
         SELECT * FROM unnest(${column('name')}::bytea[], ${column('windowMs')}::bigint[], ${column('max')}::bigint[])
           WITH ORDINALITY AS a (name, window_ms, most, place)
       ), exhausted AS (
-        SELECT q.began_at + q.window_ms AS until, a.place = 1 AS is_of_plan FROM asked a JOIN mail_quotas q USING (name, window_ms)
+        SELECT q.began_at + q.window_ms AS until, a.place <= ${secrets.count}::bigint AS is_of_plan FROM asked a JOIN mail_quotas q USING (name, window_ms)
         WHERE q.mails >= a.most AND q.began_at > now_ms() - q.window_ms ORDER BY is_of_plan DESC, until DESC LIMIT 1
       ), taken AS (
         INSERT INTO mail_quotas AS q (name, window_ms, began_at, mails)
-        SELECT a.name, a.window_ms, now_ms(), 1 FROM asked a WHERE NOT EXISTS (SELECT FROM exhausted) ORDER BY a.place
+        SELECT a.name, a.window_ms, now_ms(), 1 FROM asked a WHERE NOT EXISTS (SELECT FROM exhausted) ORDER BY a.name, a.window_ms
         ON CONFLICT (name, window_ms) DO UPDATE SET
           mails = CASE WHEN q.began_at > now_ms() - q.window_ms THEN q.mails + 1 ELSE 1 END,
           began_at = CASE WHEN q.began_at > now_ms() - q.window_ms THEN q.began_at ELSE now_ms() END

@@ -36,15 +36,35 @@ const FIGURES = 'roll_figures';
 const sumOfTags = (table: string, condition: string): string =>
   `SELECT coalesce(sum(hashtextextended(encode(t.tag, 'hex'), 0)::numeric), 0)::text AS sum FROM ${table} t WHERE ${condition}`;
 
+const WAITING = 'arriving_rows (account_id, from_cell, place, table_name, content)';
+
+/** A query of the rows of `ACTING` of an account, as they stand in `arriving_rows`. */
+function selectActing(account: string, cell: string): string {
+  const acting = Object.entries(ACTING).map(
+    ([name, condition]) =>
+      `SELECT ${pg.escapeLiteral(name)} AS name, row_to_json(t) AS row FROM ${name} t WHERE ${forAccount(condition, account)}`,
+  );
+  const own = `${pg.escapeLiteral(account)}::text, ${pg.escapeLiteral(cell)}::text`;
+  return `SELECT ${own}, row_number() OVER (), name, row FROM (${acting.join(' UNION ALL ')}) AS w`;
+}
+
+/** Puts the rows of `ACTING` of an account aside in their own cell, where no move shows them. In a transaction with the account's locks. */
+export async function hideActing(client: pg.Client, account: string): Promise<void> {
+  await client.query(`INSERT INTO ${WAITING} ${selectActing(account, '')}`);
+  for (const [table, condition] of Object.entries(ACTING).toReversed())
+    await client.query(`DELETE FROM ${table} t WHERE ${forAccount(condition, account)}`);
+}
+
 /**
  * Copies an account into another cell and keeps it hidden there: events are marked as deleted, rows of `ACTING` go to `arriving_rows`.
- * @param cell the name of the source cell
+ * @param cell the name of the source cell @param movedAt the number of this move
  */
 export async function copyAccount(
   from: pg.Client,
   to: pg.Client,
   account: string,
   cell: string,
+  movedAt: number,
   tables: readonly Table[],
   say: (line: string) => void,
 ): Promise<Copied> {
@@ -91,13 +111,12 @@ export async function copyAccount(
   }
   for (const [name, condition] of Object.entries(SHARED))
     await copyAside(tableOf(name), forAccount(condition, account));
-  const waiting = Object.entries(ACTING).map(
-    ([name, condition]) =>
-      `SELECT ${pg.escapeLiteral(name)} AS name, row_to_json(t) AS row FROM ${name} t WHERE ${forAccount(condition, account)}`,
+  await copyRows(from, to, selectActing(account, cell), WAITING);
+  await to.query(
+    `UPDATE arriving_rows SET content = (content::jsonb || jsonb_build_object('moved_at', $2::bigint))::json
+     WHERE account_id = $1 AND table_name = 'accounts'`,
+    [account, movedAt],
   );
-  const own = `${pg.escapeLiteral(account)}::text, ${pg.escapeLiteral(cell)}::text`;
-  const select = `SELECT ${own}, row_number() OVER (), name, row FROM (${waiting.join(' UNION ALL ')}) AS w`;
-  await copyRows(from, to, select, 'arriving_rows (account_id, from_cell, place, table_name, content)');
   const { rows } = await to.query<{ name: string; count: number }>(
     'SELECT table_name AS name, count(*)::int AS count FROM arriving_rows WHERE account_id = $1 GROUP BY 1',
     [account],
@@ -106,14 +125,16 @@ export async function copyAccount(
 }
 
 /**
- * Moves an account's rows from `arriving_rows` to their tables and shows its events, if the rows came from `cell`, which has let it go.
- * Rows from another cell belong to a later move that has not switched. Call on the connection with the account's lock. Idempotent.
+ * Moves an account's rows from `arriving_rows` to their tables and shows its events, if they are those of the move with this number, in which
+ * the old cell has let it go. Others belong to a later move that has not switched, or to an earlier one, as after a restore from a backup.
+ * Call on the connection with the account's lock. Idempotent.
  */
-export async function showAccount(client: pg.Client, account: string, cell: string): Promise<void> {
-  const copied = await client.query('SELECT FROM arriving_rows WHERE account_id = $1 AND from_cell = $2 LIMIT 1', [
-    account,
-    cell,
-  ]);
+export async function showAccount(client: pg.Client, account: string, movedAt: number): Promise<void> {
+  const copied = await client.query(
+    `SELECT FROM arriving_rows WHERE account_id = $1 AND from_cell <> '' AND table_name = 'accounts'
+       AND (content ->> 'moved_at')::bigint = $2`,
+    [account, movedAt],
+  );
   if (copied.rowCount === 0) return;
   await client.query('BEGIN');
   const tables = await listTables(client);

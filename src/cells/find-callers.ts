@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { sql } from 'drizzle-orm';
 import { hashOfKey, unauthorized } from '#src/accounts/authenticate.ts';
 import { listGuestCells } from '#src/accounts/guests.ts';
-import { isTrue } from '#src/database/client.ts';
-import { CellSilent, firstOfCells } from '#src/database/other-cells.ts';
+import { firstOfCells, requireArrived } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Authentication } from '#src/http/authenticate.ts';
 import type { Caller } from '#src/http/caller.ts';
@@ -60,9 +58,8 @@ export class CellCallers implements Authentication {
     let found = (kept && (await ask(kept.cell))) ?? (await askAll());
     // Only if `mayAsk` let the cells query their databases: a flood of invented keys must cause no further queries.
     if (found === undefined && may === true) {
-      const isArriving = await this.#isArriving(hash);
+      await requireArrived([...this.#cells.values()], 'api_keys', 'hash', `\\x${hash}`);
       for (const { authenticator } of this.#cells.values()) authenticator.forget(hash);
-      if (isArriving) throw new CellSilent('the account of a key is between two cells');
       // Ask again: the account may have arrived in its new cell after that cell was asked.
       found = await askAll();
     }
@@ -78,19 +75,6 @@ export class CellCallers implements Authentication {
     }
     const { guestCells = [] } = this.#homes.get(hash) ?? {};
     return guestCells.length === 0 ? caller : { ...caller, cells: [cell, ...guestCells].map((one) => one.cell) };
-  }
-
-  /** Whether a key that no cell has belongs to an account whose move was interrupted after the switch. Such a move is finished soon. */
-  async #isArriving(hash: string): Promise<boolean> {
-    const found = await firstOfCells([...this.#cells.values()], async ({ db }) =>
-      (await isTrue(
-        db,
-        sql`SELECT EXISTS (SELECT FROM arriving_rows WHERE table_name = 'api_keys' AND content ->> 'hash' = ${`\\x${hash}`})`,
-      ))
-        ? true
-        : undefined,
-    );
-    return found === true;
   }
 
   accountOf(authorization: string): string | undefined {

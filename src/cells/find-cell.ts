@@ -1,23 +1,23 @@
 import { sql } from 'drizzle-orm';
 import { noteGuestCell } from '#src/accounts/guests.ts';
-import { isTrue } from '#src/database/client.ts';
-import { firstOfCells, servedCells } from '#src/database/other-cells.ts';
+import { isTrue, valuesOf } from '#src/database/client.ts';
+import { firstOfCells, requireArrived, servedCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { arrivingCode } from '#src/voting-events/code-claims.ts';
 import { movedTo } from './finish-move.ts';
 
-/** The table of an object, by the prefix of its ID. */
-const TABLES: Readonly<Record<string, string>> = {
-  acc: 'accounts',
-  evt: 'voting_events',
-  key: 'api_keys',
-  biz: 'payment_businesses',
-  pay: 'payment_attempts',
-};
+/** The tables of objects that are found without a key, by the prefix of their IDs. */
+const OPEN = new Map([
+  ['evt', 'voting_events'],
+  ['biz', 'payment_businesses'],
+  ['pay', 'payment_attempts'],
+]);
+const TABLES = new Map([...OPEN, ['acc', 'accounts'], ['key', 'api_keys']]);
+const prefixOf = (id: string): string => id.split('_')[0] ?? '';
 
 /** Finds the cell with an object's ID or an event's code; undefined if none has it. @throws the fault of a cell that could not be asked */
 export function findCell(cells: readonly Deps[], named: string): Promise<Deps | undefined> {
-  const table = TABLES[named.split('_')[0] ?? ''];
+  const table = TABLES.get(prefixOf(named));
   const isNamed =
     table === undefined
       ? sql`SELECT EXISTS (SELECT 1 FROM voting_events WHERE code_key = ${named.toLowerCase()})`
@@ -25,10 +25,34 @@ export function findCell(cells: readonly Deps[], named: string): Promise<Deps | 
   return firstOfCells(cells, async (cell) => ((await isTrue(cell.db, isNamed)) ? cell : undefined));
 }
 
+/**
+ * Finds the account of an event, business or payment and the cell that has them; undefined if none has.
+ * @throws CellSilent if the account is between two cells; the fault of a cell that could not be asked
+ */
+export async function findOwner(
+  cells: readonly Deps[],
+  id: string,
+): Promise<{ account: string; cell: Deps } | undefined> {
+  const table = OPEN.get(prefixOf(id));
+  if (table === undefined) return undefined;
+  const living = table === 'voting_events' ? sql`AND deleted_at IS NULL` : sql``;
+  const owner = sql`SELECT account_id FROM ${sql.identifier(table)} WHERE id = ${id} ${living}`;
+  const ask = () =>
+    firstOfCells(cells, async (cell) => {
+      const [account] = await valuesOf<string>(cell.db, owner);
+      return account === undefined ? undefined : { account, cell };
+    });
+  const found = await ask();
+  if (found !== undefined) return found;
+  await requireArrived(cells, table, 'id', id);
+  // Ask again: the account may have arrived in its new cell after that cell was asked.
+  return ask();
+}
+
 /** The old and the new cell of an account whose move was interrupted after the switch; undefined if there is no such move. */
 export function findCutMove(cells: readonly Deps[], account: string): Promise<{ from: Deps; to: Deps } | undefined> {
   return firstOfCells(cells, async (from) => {
-    const to = from.cells.get((await movedTo(from.db, account)) ?? '');
+    const to = from.cells.get((await movedTo(from.db, account))?.cell ?? '');
     return to && { from, to };
   });
 }

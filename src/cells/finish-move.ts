@@ -82,20 +82,31 @@ async function deleteMarked(client: pg.Client, { db }: Deps, account: string, ma
   await inChunks(entries, Number.POSITIVE_INFINITY);
 }
 
-/** The name of the cell that an account is moving to, once this cell has let it go. */
-export async function movedTo({ $client }: Database, account: string): Promise<string | undefined> {
-  const { rows } = await $client.query('SELECT to_cell AS cell FROM moved_accounts WHERE account_id = $1', [account]);
-  return rows[0]?.cell;
+/** The cell that an account is moving to, once this cell has let it go, and the number of the move. */
+export async function movedTo(
+  { $client }: Database,
+  account: string,
+): Promise<{ cell: string; at: number } | undefined> {
+  const { rows } = await $client.query(
+    'SELECT to_cell AS cell, moved_at::float8 AS at FROM moved_accounts WHERE account_id = $1',
+    [account],
+  );
+  return rows[0];
 }
 
 /**
  * Deletes the rows that an account left behind in this cell. Call with its lock, once the new cell shows the account.
- * @throws MoveRefused if no cell has the account, for example after a restore of the new cell: these rows may then be the last copy
+ * @throws MoveRefused if no cell has the account as it left, or later: after a restore of the new cell, these rows may be the last copy
  */
 export async function deleteLeft(client: pg.Client, cell: Deps, account: string): Promise<void> {
-  const home = await firstOfCells([...cell.cells.values()], ({ db }) => findAccount(db, account));
+  const { at } = (await movedTo(cell.db, account)) ?? { at: 0 };
+  const home = await firstOfCells([...cell.cells.values()], async ({ db }) => {
+    const found = await findAccount(db, account);
+    return found !== undefined && found.movedAt >= at ? found : undefined;
+  });
   if (home === undefined) {
-    const message = 'an account that left this cell is in no other one: what it left stays';
+    const message =
+      'an account that left this cell is in no other one, or in an older state: what it left stays until the newest state of its new cell is back';
     cell.log.error({ alarm: 'account_lost', account, cell: cell.cell }, message);
     throw new MoveRefused(message);
   }
@@ -103,9 +114,10 @@ export async function deleteLeft(client: pg.Client, cell: Deps, account: string)
   await client.query('DELETE FROM moved_accounts WHERE account_id = $1', [account]);
 }
 
-/** Deletes a copy of an account that is still in another cell. Call with the locks of both cells. */
+/** Deletes all that a cell has of an account that is in another cell: a copy, and what it left. Call with the locks of both cells. */
 export async function discardCopy(client: pg.Client, cell: Deps, account: string): Promise<void> {
   await deleteMarked(client, cell, account, arrivingCode(''));
+  await deleteLeft(client, cell, account);
   // Delete these rows last: they lead a worker to a copy that must be deleted.
   await client.query('DELETE FROM arriving_rows WHERE account_id = $1', [account]);
 }
@@ -128,7 +140,9 @@ export async function takeBack(from: Deps, to: Deps, account: string, waitMs = W
 export async function requireHome({ db, cell }: Deps, account: string): Promise<void> {
   if ((await findAccount(db, account)) !== undefined) return;
   const there = await movedTo(db, account);
-  throw new MoveRefused(`the account is not in cell ${cell}${there === undefined ? '' : `, but in cell ${there}`}`);
+  throw new MoveRefused(
+    `the account is not in cell ${cell}${there === undefined ? '' : `, but in cell ${there.cell}`}`,
+  );
 }
 
 /** A cell that stops answering during a move must not hold up the moves of other accounts. */
@@ -138,8 +152,9 @@ const SHOWN_WITHIN_MS = 10 * SECOND_MS;
 function showMoved(from: Deps, to: Deps, account: string, waitMs: number): Promise<boolean> {
   const show = async (client: pg.Client): Promise<boolean> => {
     // Read again under the lock, because the listed move may be over. With the lock, the account cannot leave the new cell.
-    if ((await movedTo(from.db, account)) !== to.cell) return false;
-    await showAccount(client, account, from.cell);
+    const left = await movedTo(from.db, account);
+    if (left?.cell !== to.cell) return false;
+    await showAccount(client, account, left.at);
     return true;
   };
   const late = () => new CellSilent(`cell ${to.cell} does not show what moved there`);

@@ -16,6 +16,7 @@ import { parseRequestTarget } from '#src/http/request-target.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 import type { CellCallers, Home } from './find-callers.ts';
+import { findOwner } from './find-cell.ts';
 import type { HeldAccounts, Visit } from './hold-requests.ts';
 
 /** How long a request waits for the end of its account's move. */
@@ -25,8 +26,6 @@ const MOST_GUESTS = 10_000;
 interface Front {
   readonly deps: Deps;
   readonly app: Hono<Env>;
-  /** By name. Each operation reads in the cell of its app. */
-  readonly operations: ReadonlyMap<string, Operation>;
   readonly find: (method: string, path: string) => Operation | undefined;
 }
 
@@ -58,9 +57,8 @@ export class Gate {
 
   add({ deps, app }: Pick<Front, 'deps' | 'app'>): Front {
     const operations = operationsOf(app);
-    const named = new Map([...operations.values()].map((one) => [one.operationId, one]));
     const find = (method: string, path: string) => operationAt(app, operations, method, path);
-    const front = { deps, app, operations: named, find };
+    const front = { deps, app, find };
     this.#fronts.set(deps.cell, front);
     return front;
   }
@@ -116,21 +114,17 @@ export class Gate {
   async #findOpen(operation: Operation, segments: readonly string[], address: string): Promise<Route> {
     const main = this.#main.deps;
     const place = placeOfEvent(operation);
-    const { operationId, accountHere } = operation;
+    const about = operation.about?.(segments.at(-1) ?? '');
     const nowhere = { cell: main, homes: new Map() };
-    if ((place < 0 && accountHere === undefined) || isOverQuota(this.#options.rateLimiter, operation, address))
+    if ((place < 0 && about === undefined) || isOverQuota(this.#options.rateLimiter, operation, address))
       return nowhere;
-    const accountIn = async (cell: Deps): Promise<string | undefined> =>
-      place < 0
-        ? this.#frontOf(cell)
-            .operations.get(operationId)
-            ?.accountHere?.(segments.at(-1) ?? '')
-        : (await cell.events.findOpen(segments[place] ?? '', cell.clock.now()))?.event.accountId;
-    const ask = async (cell: Deps): Promise<Route | undefined> => {
-      const account = await accountIn(cell);
-      return account === undefined ? undefined : { cell, homes: new Map([[account, cell]]) };
+    const all = [...main.cells.values()];
+    const ask = async (cell: Deps): Promise<{ account: string; cell: Deps } | undefined> => {
+      const found = await cell.events.findOpen(segments[place] ?? '', cell.clock.now());
+      return found && { account: found.event.accountId, cell };
     };
-    return (await firstOfCells([...main.cells.values()], ask)) ?? nowhere;
+    const found = await (about === undefined ? firstOfCells(all, ask) : findOwner(all, about));
+    return found === undefined ? nowhere : { cell: found.cell, homes: new Map([[found.account, found.cell]]) };
   }
 
   async #ofCaller(

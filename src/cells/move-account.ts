@@ -4,12 +4,13 @@ import type pg from 'pg';
 import { noteArrivingGuest, noteGuestCell } from '#src/accounts/guests.ts';
 import { findAccount } from '#src/accounts/repository.ts';
 import { DEADLOCK, databaseErrorCode, valuesOf } from '#src/database/client.ts';
-import { firstOfCells } from '#src/database/other-cells.ts';
+import { firstOfCells, servedCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import { isCodeAskedFor } from '#src/voting-events/code-claims.ts';
 import { ACTING, forAccount, holderOf, JOBS_OF_ACCOUNT, listTables, type Table } from './account-rows.ts';
-import { type Copied, copyAccount, showAccount } from './copy-account.ts';
+import { type Copied, copyAccount, hideActing, showAccount } from './copy-account.ts';
 import {
   deleteLeft,
   discardCopy,
@@ -100,21 +101,32 @@ async function holdRequests(client: pg.Client, from: Deps, to: Deps, account: st
   return end;
 }
 
-/** Locks the rows that every change of an account locks, in the order of the service's transactions: nothing changes until the commit. */
-async function lockAccount(client: pg.Client, account: string): Promise<void> {
+/**
+ * Locks the rows that every change of an account locks, in the order of the service's transactions: nothing changes until the commit.
+ * @returns the number of its next move: greater than that of every earlier one, whichever cell's clock made that
+ */
+async function lockAccount(client: pg.Client, account: string): Promise<number> {
   await client.query('SELECT 1 FROM payment_attempts WHERE account_id = $1 ORDER BY id FOR UPDATE', [account]);
   await client.query(
     'SELECT 1 FROM voting_events WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id FOR UPDATE',
     [account],
   );
-  const { rowCount } = await client.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [account]);
-  if (rowCount === 0) throw new MoveRefused('the account is not in the cell that it is to leave');
+  const { rows } = await client.query<{ at: number }>(
+    'SELECT greatest(now_ms(), moved_at + 1)::float8 AS at FROM accounts WHERE id = $1 FOR UPDATE',
+    [account],
+  );
+  const [locked] = rows;
+  if (locked === undefined) throw new MoveRefused('the account is not in the cell that it is to leave');
   for (const table of ['api_keys', 'payment_businesses', 'webhook_endpoints'])
     await client.query(`SELECT 1 FROM ${table} WHERE account_id = $1 ORDER BY id FOR UPDATE`, [account]);
+  return locked.at;
 }
 
+const HIDE_EVENTS =
+  'UPDATE voting_events SET deleted_at = now_ms(), code_key = $2 || id WHERE account_id = $1 AND deleted_at IS NULL';
+
 /** The switch: lets an account go, in the transaction that holds its locks. @throws MoveRefused if rows came after the copy */
-async function letGo(client: pg.Client, account: string, to: string, copied: Copied): Promise<void> {
+async function letGo(client: pg.Client, account: string, to: string, movedAt: number, copied: Copied): Promise<void> {
   await client.query(
     `INSERT INTO guest_keys (id, account_id, account_name, name, hint)
      SELECT k.id, a.id, a.name, k.name, k.hint FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE a.id = $1 ON CONFLICT DO NOTHING`,
@@ -137,13 +149,11 @@ async function letGo(client: pg.Client, account: string, to: string, copied: Cop
     `DELETE FROM ballot_keys k USING voting_events e WHERE e.id = k.voting_event_id AND e.account_id = $1 AND e.deleted_at IS NULL`,
     [account],
   );
-  await client.query(
-    'UPDATE voting_events SET deleted_at = now_ms(), code_key = $2 || id WHERE account_id = $1 AND deleted_at IS NULL',
-    [account, LEFT],
-  );
-  await client.query('INSERT INTO moved_accounts (account_id, to_cell, moved_at) VALUES ($1, $2, now_ms())', [
+  await client.query(HIDE_EVENTS, [account, LEFT]);
+  await client.query('INSERT INTO moved_accounts (account_id, to_cell, moved_at) VALUES ($1, $2, $3)', [
     account,
     to,
+    movedAt,
   ]);
 }
 
@@ -196,14 +206,21 @@ async function requireCodes(client: pg.Client, cells: Deps, account: string): Pr
   if (await isCodeAskedFor(cells, codes)) throw new MoveRefused('a code of its events is asked for: try again');
 }
 
+/** @throws MoveRefused if another cell has the account, too: the older state of both must not become that of the latest move */
+async function requireOneHome(from: Deps, account: string): Promise<void> {
+  const others = await Promise.allSettled(servedCells(from).map(({ db }) => findAccount(db, account)));
+  if (others.some((one) => one.status === 'fulfilled' && one.value !== undefined))
+    throw new MoveRefused('the account is in two cells, as after a restore: `cells status` says which one serves it');
+}
+
 /** Moves an account with all its rows into another cell. An interrupted move starts again from the beginning. */
 export function moveAccount(from: Deps, to: Deps, account: string, options: MoveOptions): Promise<number> {
   const { say, onStage = async () => undefined } = options;
   return withAccount(from, account, async (locking) => {
     await requireHome(from, account);
+    await requireOneHome(from, account);
     const pauseMs = await withAccount(to, account, async (writing) => {
       await discardCopy(writing, to, account);
-      await deleteLeft(writing, to, account);
       // Connect before any request is held.
       return withCell(from, (front) =>
         withCell(from, async (reading) => {
@@ -244,32 +261,80 @@ async function underHold(under: Under): Promise<number> {
   try {
     await awaitJobs(front, account, say, HELD_JOBS_MS);
     await onStage('held');
-    await copyAndSwitch(under);
+    const movedAt = await copyAndSwitch(under);
     await onStage('switched');
-    await showAccount(writing, account, from.cell);
+    await showAccount(writing, account, movedAt);
     return monotonicMs() - since;
   } finally {
     await end();
   }
 }
 
-async function copyAndSwitch(under: Under): Promise<void> {
+/** @returns the number of the move */
+async function copyAndSwitch(under: Under): Promise<number> {
   const { front, locking, reading, writing, from, to, account, tables, say, onStage } = under;
   await locking.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`);
-  await lockAccount(locking, account);
+  const movedAt = await lockAccount(locking, account);
   if ((await holdJobs(front, account)) > 0) throw new MoveRefused('a job of the account has just begun: try again');
   await requireDone(locking, account);
   // This snapshot is taken under the locks.
   await reading.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   await writing.query('BEGIN');
-  const copied = await copyAccount(reading, writing, account, from.cell, tables, say);
+  const copied = await copyAccount(reading, writing, account, from.cell, movedAt, tables, say);
   await writing.query('COMMIT');
   await onStage('copied');
   await requireCodes(locking, from, account);
   if (await tellGuests(locking, to, account)) await noteArrivingGuest(to.db, account, from.cell);
-  await letGo(locking, account, to.cell, copied);
+  await letGo(locking, account, to.cell, movedAt, copied);
   const { rowCount } = await writing.query('SELECT 1 FROM arriving_rows WHERE account_id = $1', [account]);
   if (rowCount !== [...copied.values()].reduce((sum, rows) => sum + rows, 0))
     throw new MoveRefused('the copy was changed');
   await locking.query('COMMIT');
+  return movedAt;
+}
+
+/**
+ * Takes an account out of service in a cell that has an older state of it than another cell, as after a restore from a backup of before a
+ * move. Nothing is deleted, because the older state may have been served while the other cell was silent.
+ */
+async function setAside(older: Deps, newer: Deps, account: string): Promise<void> {
+  await withAccount(older, account, async (client) => {
+    const [there, here] = await Promise.all([newer, older].map(({ db }) => findAccount(db, account)));
+    if (here === undefined || there === undefined || here.movedAt >= there.movedAt) return;
+    await client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`);
+    await lockAccount(client, account);
+    // Also a job that runs, by the backup: its runner finds no row to end.
+    const own = forAccount(JOBS_OF_ACCOUNT, account);
+    await client.query(`UPDATE jobs t SET held_by = $1, held_at = now_ms() WHERE ${own}`, [holderOf(account)]);
+    await hideActing(client, account);
+    await client.query(HIDE_EVENTS, [account, LEFT]);
+    await client.query("SELECT pg_notify(c, $1) FROM unnest('{account_changed,account_moved}'::text[]) AS c", [
+      account,
+    ]);
+    await client.query('COMMIT');
+    older.log.error(
+      { alarm: 'account_twice', account, cell: older.cell, newer: newer.cell },
+      'an account is in two cells, as after a restore: the older state is not served',
+    );
+  });
+}
+
+/** Sets aside what a cell has in an older state than another one. Call before a cell is served; a cell that was away may have another database. */
+export async function setOlderAside(deps: Deps): Promise<void> {
+  const cells = [deps, ...servedCells(deps)];
+  const compare = async (newer: Deps, older: Deps): Promise<void> => {
+    const { rows } = await newer.db.$client.query('SELECT id, moved_at AS at FROM accounts WHERE moved_at > 0');
+    if (rows.length === 0) return;
+    const found = await older.db.$client.query(
+      'SELECT a.id FROM accounts a JOIN unnest($1::text[], $2::bigint[]) AS n (id, at) USING (id) WHERE a.moved_at < n.at',
+      [rows.map(({ id }) => id), rows.map(({ at }) => at)],
+    );
+    for (const { id } of found.rows) await setAside(older, newer, id);
+  };
+  const pairs = cells.flatMap((newer) => cells.flatMap((older) => (newer === older ? [] : [{ newer, older }])));
+  // A cell that falls silent must not keep the others from being served.
+  for (const { newer, older } of pairs)
+    await compare(newer, older).catch((fault: unknown) =>
+      deps.log.warn({ cell: older.cell, fault: summariseFault(fault) }, 'older states of accounts were not looked for'),
+    );
 }

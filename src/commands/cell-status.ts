@@ -11,7 +11,15 @@ interface Look {
   readonly row: Row;
   /** Problems of the cell, each in one line with its cure. */
   readonly notes: readonly string[];
-  readonly accounts?: readonly string[];
+  readonly accounts?: readonly Held[];
+  /** Accounts that left the cell, whose rows are not deleted yet. */
+  readonly left?: readonly (Held & { readonly to: string })[];
+}
+
+/** An account with the number of its last move. */
+interface Held {
+  readonly id: string;
+  readonly at: number;
 }
 
 const FIGURES = `
@@ -21,9 +29,8 @@ const FIGURES = `
       AND (opened_at IS NOT NULL OR starts_at <= now_ms() AND ready) AND coalesce(ends_at > now_ms(), true)) AS open,
     pg_size_pretty(pg_database_size(current_database())) AS size,
     has_table_privilege('accounts', 'INSERT') AND has_table_privilege('voting_events', 'DELETE') AS "mayWrite"`;
-const HALF_DONE = `
-  SELECT account_id AS account, to_cell AS cell, true AS switched FROM moved_accounts
-  UNION ALL SELECT DISTINCT account_id, NULL, false FROM arriving_rows ORDER BY 1`;
+const LEFT = 'SELECT account_id AS id, moved_at::float8 AS at, to_cell AS to FROM moved_accounts ORDER BY 1';
+const COPIED = 'SELECT DISTINCT account_id AS id, from_cell AS "from" FROM arriving_rows ORDER BY 1';
 
 async function lookInto(client: pg.Client, cell: string, clusterId: string | undefined): Promise<Look> {
   const state = await readSchemaState(client);
@@ -41,22 +48,34 @@ async function lookInto(client: pg.Client, cell: string, clusterId: string | und
   const notes: string[] = [];
   if (!mayWrite) notes.push('this role may not write: run deploy/roles.sql in its database');
   if (isForeign) notes.push('it was made for another service: name an empty database in DATABASE_CELLS');
-  const cut = await client.query<{ account: string; cell: string | null; switched: boolean }>(HALF_DONE);
-  for (const { account, cell: to, switched } of cut.rows) {
-    const again = commandLine(`cells move-account ${account} --to ${to ?? cell}`);
+  const { rows: copied } = await client.query<{ id: string; from: string }>(COPIED);
+  for (const { id, from } of copied) {
+    const again = commandLine(`cells move-account ${id} --to ${cell}`);
     notes.push(
-      switched
-        ? `what is left of ${account}, which is in cell ${to} now, is being deleted   ${again}`
-        : `${account} is copied here in part: the command goes on, or undoes it with --back   ${again}`,
+      from === ''
+        ? `an older state of ${id}, which another cell serves, is kept here: this deletes it   ${again} --back`
+        : `${id} is copied here in part: the command goes on, or undoes it with --back   ${again}`,
     );
   }
-  const { rows: accounts } = await client.query<{ id: string }>('SELECT id FROM accounts ORDER BY id');
+  const { rows: left } = await client.query<Held & { to: string }>(LEFT);
+  const { rows: accounts } = await client.query<Held>('SELECT id, moved_at::float8 AS at FROM accounts ORDER BY id');
   const well = mayWrite && !isForeign;
   return {
     row: { cell, state: well ? 'served' : 'not served', schema: state.schema?.number ?? null, ...figures },
     notes,
-    accounts: accounts.map(({ id }) => id),
+    ...{ accounts, left },
   };
+}
+
+/** @param homes of one account that is in several cells */
+function sayWhichServes(homes: readonly (Held & { readonly cell: unknown })[]): string {
+  const [last, ...others] = homes.toSorted((one, other) => other.at - one.at);
+  const names = homes.map(({ cell }) => cell).join(' and ');
+  return `${last?.id} is in cells ${names}, as after a restore: ${
+    others.some(({ at }) => at === last?.at)
+      ? 'nothing says which is the later; serve one of these cells alone'
+      : `cell ${last?.cell} has the later state, and serves it alone as soon as the service runs`
+  }`;
 }
 
 /** `cells status`: reads each cell separately, so that a cell that is down does not hide the others. */
@@ -72,17 +91,23 @@ export async function showCells(config: Config, url: string): Promise<Answer> {
       }),
     ),
   );
-  const all = looks.flatMap(({ accounts = [] }) => accounts);
-  const twice = all.length === new Set(all).size ? [] : all.filter((id, at) => all.indexOf(id) !== at);
+  const homes = new Map<string, (Held & { cell: unknown })[]>();
+  for (const { row, accounts = [] } of looks)
+    for (const one of accounts) homes.set(one.id, [...(homes.get(one.id) ?? []), { ...one, cell: row['cell'] }]);
+  const twice = [...homes.values()].filter(({ length }) => length > 1).map(sayWhichServes);
+  const isAnyUnknown = looks.some(({ accounts }) => accounts === undefined);
+  const sayLeft = ({ id, at, to }: Held & { to: string }): string =>
+    isAnyUnknown || homes.get(id)?.some((home) => home.at >= at) === true
+      ? `what is left of ${id}, which is in cell ${to} now, is being deleted   ${commandLine(`cells move-account ${id} --to ${to}`)}`
+      : `${id} left for cell ${to}, which lacks what it got, as after a restore: what is left here stays until the newest state of cell ${to} is back`;
   const blank = { schema: null, accounts: null, events: null, open: null, size: null };
-  const value = looks.map(({ row, notes }): Row => ({ ...blank, ...row, notes }));
+  const value = looks.map(
+    ({ row, notes, left = [] }): Row => ({ ...blank, ...row, notes: [...notes, ...left.map(sayLeft)] }),
+  );
   return {
     value,
     shown: value.map(({ cell, state, notes: _notes, ...rest }) => ({ cell, state, ...rest })),
-    next: [
-      ...twice.map((id) => `${id} is in two cells, as after a restore: serve only the cell that it moved to`),
-      ...looks.flatMap(({ row, notes }) => notes.map((note) => `${row['cell']}: ${note}`)),
-    ],
+    next: [...twice, ...value.flatMap(({ cell, notes }) => (notes as string[]).map((note) => `${cell}: ${note}`))],
     refused: twice.length > 0 || looks.some(({ row }) => row['state'] !== 'served'),
   };
 }

@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm';
 import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
+import { isTrue } from './client.ts';
 
 /** The cell (a database with whole accounts) of DATABASE_URL. It also holds the service's own log, and the claims of codes. */
 export const MAIN_CELL = 'main';
@@ -52,4 +54,21 @@ export async function firstOfCells<T>(
     if (cause !== undefined) throw cause;
     return undefined;
   });
+}
+
+/**
+ * Call for a row that no cell has, or for an event: its account may be between two cells, if a move was interrupted after the switch. Such a
+ * move is finished soon.
+ * @throws CellSilent if so
+ */
+export async function requireArrived(
+  cells: readonly Deps[],
+  table: string,
+  column: string,
+  value: string,
+): Promise<void> {
+  const isArriving = sql`SELECT EXISTS (SELECT FROM arriving_rows WHERE from_cell <> '' AND (table_name = ${table} AND content ->> ${column} = ${value}
+    OR account_id = (SELECT account_id FROM voting_events WHERE id = ${value})))`;
+  const found = await firstOfCells(cells, async ({ db }) => (await isTrue(db, isArriving)) || undefined);
+  if (found === true) throw new CellSilent('an account is between two cells');
 }

@@ -29,8 +29,8 @@ export interface Operation {
   readonly role: Role;
   /** Also answers requests without a key, if the event that the path names allows this (`admitKeyless`). */
   readonly keyless?: true;
-  /** Without an API key: the account that owns the object at the end of the path, if in this cell. If left out, any cell answers. */
-  readonly accountHere?: (name: string) => Promise<string | undefined>;
+  /** Without an API key: the ID of the event, business or payment that the end of the path names. If left out, any cell answers. */
+  readonly about?: (name: string) => string | undefined;
   /** Unique, in camel case. */
   readonly operationId: string;
   readonly summary: string;

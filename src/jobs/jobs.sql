@@ -33,7 +33,7 @@ END $$;
 -- account has more than p_most: a place is left even if all jobs of one account hang.
 CREATE OR REPLACE FUNCTION take_jobs(p_runner text, p_names text[], p_groups text[], p_places integer[], p_most integer[], p_until bigint,
   p_busy_groups text[] DEFAULT '{}', p_busy_accounts text[] DEFAULT '{}')
-RETURNS TABLE (id bigint, name text, key text, payload json, account text, attempts integer, max_attempts integer, created_at bigint,
+RETURNS TABLE (id bigint, name text, key text, payload json, account text, attempts integer, max_attempts integer, mark uuid,
   taken_at bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -62,7 +62,7 @@ BEGIN
     FOR UPDATE SKIP LOCKED
   )
   UPDATE jobs j SET held_by = p_runner, held_at = now_ms(), attempts = j.attempts + 1 FROM free f WHERE j.id = f.id
-  RETURNING j.id, j.name, j.key, j.payload, j.account, j.attempts, j.max_attempts, j.created_at, at;
+  RETURNING j.id, j.name, j.key, j.payload, j.account, j.attempts, j.max_attempts, j.mark, at;
 END $$;
 
 -- Milliseconds until the next job with one of these names is due, 0 or less if it is due now; NULL if no job waits.

@@ -8,21 +8,20 @@ export type JobGroup = 'mails' | 'deletions' | 'payments' | 'letters' | 'other';
 
 /** An attempt at a job, as passed to its `work`. */
 export interface JobRun {
-  /** Identifies the job among all jobs ever, the same for each attempt. */
+  /** Identifies the job among all jobs ever, the same for each attempt: the number of its row, and its mark. */
   readonly id: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
   readonly last: boolean;
 }
 
-/** The ID of a job's runs. It contains the creation time, because a restored database assigns the same row numbers again. */
-export const runIdOf = (job: { readonly id: string; readonly created_at: string }): string =>
-  `${job.id}/${job.created_at}`;
+/** The ID of a job's runs. It contains the random mark, because a restored database assigns the same row numbers again. */
+export const runIdOf = (job: { readonly id: string; readonly mark: string }): string => `${job.id}/${job.mark}`;
 
 /** SQL condition: row `j` of `jobs` belongs to the run. Always false for a run outside of the queue. */
 export function isOfRun({ id }: Pick<JobRun, 'id'>): SQL {
-  const [row, createdAt] = id.split('/');
-  return createdAt === undefined ? sql`false` : sql`j.id = ${row}::bigint AND j.created_at = ${createdAt}::bigint`;
+  const [row, mark] = id.split('/');
+  return mark === undefined ? sql`false` : sql`j.id = ${row}::bigint AND j.mark = ${mark}::uuid`;
 }
 
 /**

@@ -47,7 +47,7 @@ type TakenJob = {
   readonly account: string;
   readonly attempts: number;
   readonly max_attempts: number;
-  readonly created_at: string;
+  readonly mark: string;
   readonly taken_at: string;
 };
 

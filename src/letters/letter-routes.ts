@@ -15,7 +15,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { notFound, orNotFound } from '#src/platform/errors.ts';
-import { accountOfLinkHere, openLink, signLink } from '#src/results/download-link.ts';
+import { eventOfLink, openLink, signLink } from '#src/results/download-link.ts';
 import { countLetters } from '#src/voters/print-keys.ts';
 import { findAccess, loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
@@ -156,7 +156,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
     ...operation('downloadLetters', 'GET /downloads/letters/:token', {
       summary: 'Download letters by their signed address',
       scope: 'none',
-      accountHere: accountOfLinkHere(deps),
+      about: eventOfLink(deps),
       description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
       answers: answersFile(['application/pdf'], 'The letters.', undefined),
       refusals: [

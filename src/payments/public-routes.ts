@@ -8,7 +8,6 @@ import { operation } from '#src/http/operation.ts';
 import { readStrangersBody } from '#src/http/read-body.ts';
 import { answer } from '#src/http/send.ts';
 import { loadPublicEvent } from '#src/voting-events/access.ts';
-import { findBusinessEver } from './business-repository.ts';
 import { attemptView, viewAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { findUpToDate } from './read-payment.ts';
@@ -37,7 +36,7 @@ export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env
     ...operation('receiveProviderEvent', 'POST /provider-webhooks/:provider/:businessId', {
       summary: 'Take a message of a payment provider',
       scope: 'none',
-      accountHere: async (id) => (await findBusinessEver(payments.db, id))?.accountId,
+      about: (id) => id,
       description:
         'For the providers alone: a message must carry the signature of its provider, and has at most 256 KiB and 5,000 values.',
       answers: answersOne(z.object({ received: z.literal(true) }), 'The message is stored.'),

@@ -44,7 +44,6 @@ const PURPOSES = [
   'encryption',
   'voter-key',
   'mailed-key',
-  'message-id',
   'fingerprint',
   'idempotency-key',
   'cursor',

@@ -4,7 +4,6 @@ import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { unlessSpoilt } from '#src/platform/errors.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
-import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 const ENDINGS: Readonly<Record<DownloadKind, string>> = {
@@ -90,13 +89,11 @@ export function openLink<Content>(secrets: Secrets, token: string, schema: z.Zod
 
 const eventLink = z.object({ eventId: z.string() });
 
-/** The account of a link's event if this cell has the event, even if the link has expired or is outdated. */
-export const accountOfLinkHere =
-  ({ db, secrets }: Pick<Deps, 'db' | 'secrets'>) =>
-  async (token: string): Promise<string | undefined> => {
-    const link = unlessSpoilt(() => openLink(secrets, token, eventLink, 0));
-    return link === undefined ? undefined : (await findEventById(db, link.eventId))?.accountId;
-  };
+/** The event of a link, even if the link has expired or is outdated. */
+export const eventOfLink =
+  ({ secrets }: Pick<Deps, 'secrets'>) =>
+  (token: string): string | undefined =>
+    unlessSpoilt(() => openLink(secrets, token, eventLink, 0))?.eventId;
 
 export const openDownload = (secrets: Secrets, token: string, nowMs: number): Download =>
   openLink(secrets, token, downloadSchema, nowMs);

@@ -20,9 +20,9 @@ import { findAccess, loadEventWith, type Organizer } from '#src/voting-events/ac
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import {
-  accountOfLinkHere,
   type Download,
   type DownloadKind,
+  eventOfLink,
   fileNameHeader,
   openDownload,
   PAPER_SIZES,
@@ -128,7 +128,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
     ...operation('download', 'GET /downloads/:token', {
       summary: 'Download an export by its signed address',
       scope: 'none',
-      accountHere: accountOfLinkHere(deps),
+      about: eventOfLink(deps),
       description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
       answers: answersFile(['application/pdf', 'text/csv', 'application/json', 'text/plain'], 'The file.', {
         data: { votingEventId: EXAMPLE.event, title: 'Annual general meeting', final: true, positions: [] },

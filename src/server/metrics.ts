@@ -9,6 +9,7 @@ import type { Hold } from '#src/http/loop-watch.ts';
 /** All alarms: logged at `error` as `alarm`, counted in `voting_alarms_total`, explained in docs/operations.md. */
 export const ALARMS = [
   'account_lost',
+  'account_twice',
   'ballot_key_kept',
   'ballot_key_missing',
   'ballot_log_changed',

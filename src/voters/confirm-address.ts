@@ -11,7 +11,7 @@ import { answer } from '#src/http/send.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import { findEventById, lockEvent } from '#src/voting-events/repository.ts';
+import { lockEvent } from '#src/voting-events/repository.ts';
 import { markAddressConfirmed } from './registration-repository.ts';
 import { noteBeforeRehearsal } from './voter-key.ts';
 
@@ -84,10 +84,7 @@ export function confirmAddressRouter(deps: Deps): Hono<Env> {
     ...operation('confirmAddress', 'POST /:token', {
       summary: 'Confirm the address of a registration',
       scope: 'none',
-      accountHere: async (token) => {
-        const [eventId] = openConfirmation(deps.secrets, token) ?? [];
-        return eventId === undefined ? undefined : (await findEventById(deps.db, eventId))?.accountId;
-      },
+      about: (token) => openConfirmation(deps.secrets, token)?.[0],
       description:
         'Confirms the address at any time before the close, any number of times, and casts nothing. With automatic approval, a registration whose link is not used within 7 days expires.',
       requestsPerMinute: 120,

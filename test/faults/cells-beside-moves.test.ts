@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
-import { showMovedAccounts } from '#src/cells/finish-move.ts';
+import { sealConfirmation } from '#src/voters/confirm-address.ts';
 import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
 import { countWaiting } from '#test/harness/count-waiting.ts';
 import { demand, PLURALITY, people, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
-import { holdStatement, interceptStatements } from '#test/harness/intercept-statements.ts';
+import { holdStatement } from '#test/harness/intercept-statements.ts';
 import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
 import {
   eventually,
@@ -19,7 +19,7 @@ import { use, useDatabase } from '#test/harness/use.ts';
 
 const databaseB = await useDatabase();
 const service = await use(startTestService({ environment: { DATABASE_CELLS: `b=${databaseB.url}` } }));
-const { cellOf, move, read } = cellsOf(service);
+const { cellOf, leaveBetween, move, read } = cellsOf(service);
 
 const isToBeRepeated = ({ status, headers }: TestAnswer): boolean =>
   status === 500 && headers.get('Retry-After') !== null;
@@ -139,6 +139,43 @@ test('requests of a guest wait for the move of the owner, in the cell of both', 
   for (const answer of await Promise.all(asked)) expect(answer.status < 300 || isToBeRepeated(answer)).toBe(true);
 });
 
+test('addresses without a key are to be asked again while their event is between two cells', async () => {
+  const owner = await service.account('enterprise', 'main');
+  const event = await owner.event({ type: 'election' }, PLURALITY, true);
+  const of = owner.of(event);
+  const email = 'vera@address.example';
+  const { id: voterId } = await of.make('/voters', { name: 'Vera', email, voterId: 'M-1' });
+  await of.make('/voters', { name: 'Bea', voterId: 'M-2' });
+  const { id } = demand(await of.post('/voters/letters', { audience: 'without_email' }), 202);
+  await eventually(async () => ((await of.show(`/letters/${id}`)).finishedAt === null ? undefined : true), 60_000);
+  const letters = await of.send('GET', `/letters/${id}/pdf?file=1`);
+  const addresses: [method: string, path: string][] = [
+    ['GET', new URL(letters.headers.get('location') ?? '').pathname],
+    ['GET', await of.link('/results/json')],
+    ['POST', `/confirm-address/${sealConfirmation(service.deps.secrets, event.id, voterId, email)}`],
+  ];
+  const ask = () =>
+    Promise.all(
+      addresses.map(async ([method, path]) => service.call(method, path, method === 'POST' ? '' : undefined)),
+    );
+  const free = await leaveBetween(owner, 'main', 'b');
+  expect((await ask()).map(isToBeRepeated)).toEqual(addresses.map(() => true));
+  await free();
+  await untilTrue(async () => (await of.get('')).status === 200);
+  expect((await ask()).map(({ status }) => status)).toEqual(addresses.map(() => 200));
+});
+
+test('the address of a file is to be asked again while the key that it was issued to is between two cells', async () => {
+  const [owner, guest] = [await service.account('enterprise', 'main'), await service.account('enterprise', 'main')];
+  const event = await owner.event();
+  await shareEvent(service, owner, event, guest, 'editor');
+  const link = await guest.of(event).link('/results/json');
+  const free = await leaveBetween(guest, 'main', 'b');
+  expect(isToBeRepeated(await service.call('GET', link))).toBe(true);
+  await free();
+  await untilTrue(async () => (await service.call('GET', link)).status === 200);
+});
+
 test('an event between two cells is not said to be unknown to who may see it, nor known to who may not', async () => {
   const [owner, guest, stranger] = [
     await service.account('enterprise', 'main'),
@@ -149,12 +186,7 @@ test('an event between two cells is not said to be unknown to who may see it, no
   await shareEvent(service, owner, event, guest, 'editor');
   await invite(service, owner, event, 'late@club.example', 'viewer');
   const token = await inviteToken(service, 'late@club.example');
-  const free = Promise.withResolvers<void>();
-  const restore = interceptStatements((text, send) =>
-    text.includes('moved_accounts ORDER BY') ? free.promise.then(send) : send(),
-  );
-  onTestFinished(restore);
-  await expect(move(owner, 'main', 'b', cutAt('switched'))).rejects.toThrow(Killed);
+  const free = await leaveBetween(owner, 'main', 'b');
   const headers = { 'Idempotency-Key': 'once' };
   const ask = (): Promise<TestAnswer[]> =>
     Promise.all([
@@ -171,8 +203,7 @@ test('an event between two cells is not said to be unknown to who may see it, no
   expect(before.map(isToBeRepeated)).toEqual(before.map(() => true));
   expect((await stranger.of(event).get('')).status).toBe(404);
   expect((await guest.get('/voting-events/evt_0')).status).toBe(404);
-  free.resolve();
-  await showMovedAccounts(cellOf('main'));
+  await free();
   // The service may be at it by itself.
   await untilTrue(async () => (await guest.of(event).get('')).status === 200);
   expect((await ask()).map(({ status }) => status)).toEqual(before.map(() => 200));

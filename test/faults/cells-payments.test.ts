@@ -1,15 +1,17 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { cellsOf } from '#test/harness/cells.ts';
+import { PLURALITY } from '#test/harness/elections.ts';
 import { holdStatement, interceptStatements } from '#test/harness/intercept-statements.ts';
 import { decide, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { useDatabase } from '#test/harness/use.ts';
 
 // Payments beside a move of their account (docs/scaling.md, "A move"; completions 7.2, 7.3).
 
 const databaseB = await useDatabase();
 const { service, sandbox, poll } = await usePaidService({ environment: { DATABASE_CELLS: `b=${databaseB.url}` } });
-const { move, read } = cellsOf(service);
+const { leaveBetween, move, read } = cellsOf(service);
 
 test.each(PROVIDERS)(
   'a payer whose %s is slow while the account moves is told to repeat, and then served',
@@ -56,3 +58,27 @@ test('a message of a provider is stored in the cell of its business, or not take
   await eventually(async () => ((await read('b', stored, [event.businessId])).length > 0 ? true : undefined), 60_000);
   expect(await read('main', stored, [event.businessId])).toEqual([]);
 });
+
+test.each(PROVIDERS)(
+  'messages of %s and pages of a rehearsed payment are to be asked again while their account is between two cells',
+  async (provider) => {
+    const event = await poll(provider, {}, PLURALITY, false);
+    await event.change({ status: 'rehearsal' });
+    const { attempt } = await event.begin();
+    const ask = async () => {
+      const page = await service.call('GET', `/rehearsal-payments/${attempt}`);
+      // Nobody signed it: with its business at hand, it is refused for that.
+      const message = await service.call('POST', `/provider-webhooks/${provider}/${event.businessId}`, {});
+      return [page, message];
+    };
+    const statuses = async () => (await ask()).map(({ status }) => status);
+    const free = await leaveBetween(event.account, 'main', 'b');
+    const between = (await ask()).map(({ status, headers }) => [status, headers.get('Retry-After')]);
+    expect(between).toEqual([
+      [500, expect.any(String)],
+      [500, expect.any(String)],
+    ]);
+    await free();
+    await untilTrue(async () => isDeepStrictEqual(await statuses(), [200, 400]));
+  },
+);

@@ -1,20 +1,25 @@
-import { expect, test } from 'vitest';
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import type { Deps } from '#src/deps.ts';
 import { runJobs } from '#src/jobs/run-jobs.ts';
 import { allJobs } from '#src/work.ts';
+import { cellsOf } from '#test/harness/cells.ts';
 import { createTestEvent, demand, PLURALITY } from '#test/harness/elections.ts';
+import { startMailServer } from '#test/harness/mail-server.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { use, useDatabase } from '#test/harness/use.ts';
 
 const service = await useService({ worker: false });
-const { deps, query } = service;
+const { query } = service;
 
 /** Runs every job that is due. @param names of the jobs that it leaves waiting */
-async function work(names: readonly string[] = []): Promise<void> {
+async function work(names: readonly string[] = [], deps: Deps = service.deps): Promise<void> {
   const jobs = allJobs(deps).filter(({ name }) => !names.includes(name));
   const runner = await runJobs(deps.jobDatabases.deletions, deps.log, jobs, []);
   await untilTrue(async () => {
     runner.wake();
     const due = 'SELECT FROM jobs WHERE attempts < max_attempts AND run_at <= now_ms() + 1000 AND name <> ALL ($1)';
-    return (await query(due, [names])).length === 0;
+    return (await deps.db.$client.query(due, [names])).rowCount === 0;
   });
   await runner.stop();
 }
@@ -62,3 +67,51 @@ test.each(['all', 'not_voted'])(
     expect(receivers.toSorted()).toEqual(emails);
   },
 );
+
+describe('a mail that is tried again', async () => {
+  const [mails, databaseB] = [await use(startMailServer()), await useDatabase()];
+  const environment = { SMTP_URL: mails.url, DATABASE_CELLS: `b=${databaseB.url}` };
+  const old = randomBytes(32).toString('base64');
+  const sending = await useService({ worker: false, ballotKeysDir: '', secretKey: old, environment });
+
+  /** Asks for a key by mail, which the mail server refuses for now. */
+  async function beRefused() {
+    const account = await sending.account('enterprise', 'main');
+    const event = await createTestEvent(sending, account, { type: 'election' });
+    const email = `vera-${event.code}@club.example`.toLowerCase();
+    const { id } = await account.of(event).make('/voters', { name: 'Vera', email });
+    mails.answerWith(async () => ({ code: 451, words: '4.3.2 later' }));
+    demand(await account.of(event).post(`/voters/${id}/voter-key`), 202);
+    await work([], sending.deps);
+    mails.answerWith(async () => undefined);
+    const names = (): string[] => mails.received.filter(({ to }) => to === email).map(({ messageId }) => messageId);
+    /** Has a service try it at once. */
+    const tryAgain = async (deps: Deps): Promise<void> => {
+      await deps.db.$client.query('UPDATE jobs SET run_at = now_ms()');
+      await work([], deps);
+    };
+    return { account, event, id, names, tryAgain };
+  }
+
+  test('after a move of its account has the same Message-ID', async () => {
+    const { account, names, tryAgain } = await beRefused();
+    const { cellOf, move } = cellsOf(sending);
+    await move(account, 'main', 'b');
+    await tryAgain(cellOf('b'));
+    expect(names()).toEqual([names()[0], names()[0]]);
+  });
+
+  test('under another secret key has the same Message-ID, and counts with those before it', async () => {
+    const { account, event, id, names, tryAgain } = await beRefused();
+    await using rotated = await sending.under(`${randomBytes(32).toString('base64')},${old}`);
+    await tryAgain(rotated.deps);
+    expect(names()).toEqual([names()[0], names()[0]]);
+    for (let count = 0; count < 8; count += 1) {
+      const path = `/voting-events/${event.id}/voters/${id}/voter-key`;
+      demand(await rotated.call('POST', path, undefined, { key: account.write }), 202);
+    }
+    await work([], rotated.deps);
+    // The first one stands twice: refused, and taken.
+    expect(names()).toHaveLength(6);
+  });
+});

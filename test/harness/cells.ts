@@ -1,5 +1,8 @@
+import { expect, onTestFinished } from 'vitest';
+import { showMovedAccounts } from '#src/cells/finish-move.ts';
 import { moveAccount, type Stage } from '#src/cells/move-account.ts';
 import type { Deps } from '#src/deps.ts';
+import { interceptStatements } from './intercept-statements.ts';
 import type { TestAccount, TestService } from './test-service.ts';
 
 type Named = Pick<TestAccount, 'id'>;
@@ -22,14 +25,28 @@ export function cellsOf({ deps }: Pick<TestService, 'deps'>) {
     if (found === undefined) throw new Error(`no cell ${name}`);
     return found;
   };
+  const move = (
+    account: Named,
+    from: string,
+    to: string,
+    onStage: (stage: Stage) => Promise<void> = async () => undefined,
+  ) => moveAccount(cellOf(from), cellOf(to), account.id, { say: () => undefined, onStage });
   return {
     cellOf,
-    move: (
-      account: Named,
-      from: string,
-      to: string,
-      onStage: (stage: Stage) => Promise<void> = async () => undefined,
-    ) => moveAccount(cellOf(from), cellOf(to), account.id, { say: () => undefined, onStage }),
+    move,
+    /** Cuts a move off after its switch, and keeps every process from finishing it. @returns what shows the account in its new cell */
+    async leaveBetween(account: Named, from: string, to: string): Promise<() => Promise<void>> {
+      const free = Promise.withResolvers<void>();
+      const restore = interceptStatements((text, send) =>
+        text.includes('moved_accounts ORDER BY') ? free.promise.then(send) : send(),
+      );
+      onTestFinished(restore);
+      await expect(move(account, from, to, cutAt('switched'))).rejects.toThrow(Killed);
+      return async () => {
+        free.resolve();
+        await showMovedAccounts(cellOf(from));
+      };
+    },
     read: async (name: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
       (await cellOf(name).db.$client.query(text, values)).rows,
     /** The cells in which an account or an event of it lives. */

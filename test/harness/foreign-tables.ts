@@ -77,6 +77,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
       reason: 'a rotation of the secret key seals every stored secret again',
     },
   ],
+  database: [{ tables: ['arriving_rows'], reason: 'what no cell has may be between two of them' }],
   credits: [
     { tables: ['pending_ballots'], reason: 'a balance and what waiting ballots hold of it change under one lock' },
     { tables: ['payment_attempts'], reason: 'the ballot of a payment holds its credits from the first call on' },

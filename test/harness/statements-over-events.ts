@@ -68,6 +68,7 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'cells/copy-account.ts showAccount': MOVE,
   'cells/find-cell.ts findCell': 'a code is asked for: the directory',
   'cells/finish-move.ts deleteMarked': MOVE,
+  'cells/move-account.ts HIDE_EVENTS': MOVE,
   'cells/move-account.ts letGo': MOVE,
   'cells/move-account.ts lockAccount': MOVE,
   'cells/move-account.ts requireCodes': MOVE,
