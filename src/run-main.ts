@@ -30,8 +30,10 @@ function plainReason(fault: unknown): string | undefined {
   if (schema !== undefined) return `Cannot start: ${schema.message}`;
   const code = fault instanceof Error ? Reflect.get(fault, 'code') : undefined;
   if (code === 'EADDRINUSE') return 'Cannot start: the port is already in use. Set PORT to another one.';
-  if (code === 'EACCES' && Reflect.get(Object(fault), 'syscall') === 'listen')
-    return 'Cannot start: this user may not listen on the port. Set PORT to one above 1023.';
+  if (Reflect.get(Object(fault), 'syscall') === 'listen')
+    return code === 'EACCES'
+      ? 'Cannot start: this user may not listen on the port. Set PORT to one above 1023.'
+      : `Cannot start: HOST is no address of this machine (${code}). Set it to 127.0.0.1, or to 0.0.0.0 for every address.`;
   const file = explainFileFault(fault);
   if (file !== undefined) return `Cannot start: ${file}. Check DATA_DIR, and let the service write there.`;
   const reason = explainDatabaseFault(fault);

@@ -60,7 +60,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   database: 2398,
   'embedded-postgres': 849,
   http: 4312,
-  server: 1017,
+  server: 1024,
   reference: 2766,
   jobs: 630,
   mail: 618,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4492,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_003;
+const LINES_OF_ALL = 69_012;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -324,7 +324,7 @@ class HttpServer {
 
   async #listenOn(server: SocketServer, options: NetListenOptions): Promise<void> {
     server.listen({ backlog: options.reusePort === true ? BACKLOG.shared : BACKLOG.alone, ...options });
-    await once(server, 'listening');
+    await untilListening(server);
     this.#isGuarded = guardAccept(server, (peer) => this.#refuses(countedAddress(peer) ?? ''));
     // Accepting can fail later, for instance when file descriptors run out; the process must survive that.
     server.on('error', (fault) => this.#options.log?.error({ fault: summariseFault(fault) }, 'the listener failed'));
@@ -356,10 +356,17 @@ class HttpServer {
   }
 }
 
+/** @throws Node's error with `listen` as its `syscall`, also for a host whose name is unknown: it is no fault of the database */
+async function untilListening(server: SocketServer): Promise<void> {
+  await once(server, 'listening').catch((fault: Error) => {
+    throw Object.assign(fault, { syscall: 'listen' });
+  });
+}
+
 /** Checks that no other service has the port: `reusePort` would silently share it. @throws the error of a port in use */
 export async function requireFreePort({ port, host }: { readonly port: number; readonly host: string }): Promise<void> {
   const probe = createSocketServer().listen({ port, host, exclusive: true });
-  await once(probe, 'listening');
+  await untilListening(probe);
   probe.close();
   await once(probe, 'close');
 }

@@ -199,6 +199,16 @@ test('a port that is taken ends a first start in one line, and its database stop
   });
 });
 
+test.each(['no-such-host.invalid', '192.0.2.1'])(
+  'a HOST of %s, which is none of this machine, is named',
+  async (host) => {
+    expect(await requireRefused(await start({ HOST: host }))).toMatch(
+      /^Cannot start: HOST is no address of this machine [^\n]+\n$/,
+    );
+    expect(await requireRefused(await start({ HOST: host, WEB_CONCURRENCY: '2' }))).toMatch(/: HOST is no address/);
+  },
+);
+
 describe('settings', () => {
   test('that name a bad file of plans, or a port of metrics that is taken, end a start in one line', async () => {
     const file = path.join(folder, 'plans.json');
