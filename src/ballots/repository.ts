@@ -308,14 +308,13 @@ const EVENTS_AT_A_TIME = 4;
 const overloaded = (): ApiError => refuse('too_many_ballots');
 
 /**
- * Whether the event's row or a whole table stayed locked. Then no row is retried alone: each retry would hold a connection for as long
- * again. In every language of the server, the context of the error begins with the place of a row, such as (0,1), and its table.
+ * Whether the event's row stayed locked. Then no row is retried alone: each retry would hold a connection for as long again. In every
+ * language of the server, the context of the error begins with the place of the row, such as (0,1), and its table. A lock without a place
+ * may be of one voter, whose ballot alone must fail.
  */
-function isLockOfAll(fault: unknown): boolean {
-  if (databaseErrorCode(fault) !== '55P03') return false;
-  const [place = ''] = String(Reflect.get(Object(fault), 'where')).split('\n');
-  return !/\(\d+,\d+\)/.test(place) || /\bvoting_events\b/.test(place);
-}
+const isEventLocked = (fault: unknown): boolean =>
+  databaseErrorCode(fault) === '55P03' &&
+  /^.*\(\d+,\d+\).*\bvoting_events\b/.test(String(Reflect.get(Object(fault), 'where')));
 
 function createWriter<Row, Verdict>(
   run: (rows: readonly Row[]) => Promise<Verdict[]>,
@@ -334,7 +333,7 @@ function createWriter<Row, Verdict>(
     keyOf,
     maxRows: MAX_ROWS,
     maxWaiting: MAX_WAITING,
-    concernsAll: isLockOfAll,
+    concernsAll: isEventLocked,
     refusal: overloaded,
   });
 }

@@ -176,39 +176,58 @@ describe('gathered ballots', () => {
     await Promise.all([holder.end(), patient.end()]);
   });
 
-  test.each([
-    ['event', 'SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE'],
-    ['event, on a server whose messages are German,', 'SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE'],
-    ['table', 'LOCK TABLE pending_ballots IN SHARE MODE'],
-  ])('whose %s stays locked are given up together: none waits once more by itself', async (what, statement) => {
-    const event = await account.event();
-    const statements: unknown[] = [];
-    const counting = {
-      query: (statement: { values: unknown[] }) => {
-        statements.push(statement);
-        return (pool.query(statement as never) as unknown as Promise<unknown>).catch((fault: { where?: string }) => {
-          if (!what.includes('German')) throw fault;
-          const [place = '', ...lines] = (fault.where ?? '').split('\n');
-          expect(place).toContain('while locking tuple');
-          const where = place.replace(
-            /while locking tuple (.*) in relation "(.*)"/,
-            'beim Sperren von Tupel $1 in Relation »$2«',
-          );
-          throw Object.assign(fault, { where: [where, ...lines].join('\n') });
-        });
-      },
-    } as unknown as Pool;
-    const requests = await Promise.all(Array.from({ length: 24 }, (_, index) => requestFor(event, `stays-${index}`)));
-    const writer = new BallotWriter(counting);
-    await inTransaction(service.deps.db, async (tx) => {
-      await tx.execute(sql.raw(statement.replace('$1', `'${event.id}'`)));
-      const outcomes = await Promise.allSettled(requests.map((request) => writer.cast(request)));
-      expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
-    });
-    expect(statements.length).toBeLessThanOrEqual(2);
-    const verdicts = await Promise.all(requests.map((request) => writer.cast(request)));
-    expect(verdicts.map(({ verdict }) => verdict)).toEqual(requests.map(() => 'cast'));
+  test('fail by themselves where a lock concerns one visitor', async () => {
+    const event = await account.event({}, [{ votingMethod: 'quadratic', candidates: ['Ada', 'Ben'] }]);
+    const credits = [{ position: event.positions[0]?.id ?? '', credits: 1, base: 100 }];
+    const requests = await Promise.all(
+      Array.from({ length: 12 }, async (_, index) => {
+        const { row, claim } = await requestFor(event, `credits-${index}`);
+        return { row: { ...row, credits }, claim };
+      }),
+    );
+    const writer = new BallotWriter(pool);
+    const holder = await service.connect();
+    await holder.query('BEGIN');
+    await holder.query('SELECT lock_credits($1, $2)', [event.id, requests[3]?.row.visitorId]);
+    const outcomes = await Promise.allSettled(requests.map((request) => writer.cast(request)));
+    await holder.query('ROLLBACK');
+    expect(outcomes.map(({ status }) => status)).toEqual(
+      requests.map((_, index) => (index === 3 ? 'rejected' : 'fulfilled')),
+    );
   });
+
+  test.each(['English', 'German'])(
+    'whose event stays locked are given up together, on a %s server',
+    async (language) => {
+      const event = await account.event();
+      const statements: unknown[] = [];
+      const counting = {
+        query: (statement: { values: unknown[] }) => {
+          statements.push(statement);
+          return (pool.query(statement as never) as unknown as Promise<unknown>).catch((fault: { where?: string }) => {
+            if (language === 'English') throw fault;
+            const [place = '', ...lines] = (fault.where ?? '').split('\n');
+            expect(place).toContain('while locking tuple');
+            const where = place.replace(
+              /while locking tuple (.*) in relation "(.*)"/,
+              'beim Sperren von Tupel $1 in Relation »$2«',
+            );
+            throw Object.assign(fault, { where: [where, ...lines].join('\n') });
+          });
+        },
+      } as unknown as Pool;
+      const requests = await Promise.all(Array.from({ length: 24 }, (_, index) => requestFor(event, `stays-${index}`)));
+      const writer = new BallotWriter(counting);
+      await inTransaction(service.deps.db, async (tx) => {
+        await tx.execute(sql`SELECT 1 FROM voting_events WHERE id = ${event.id} FOR UPDATE`);
+        const outcomes = await Promise.allSettled(requests.map((request) => writer.cast(request)));
+        expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
+      });
+      expect(statements.length).toBeLessThanOrEqual(2);
+      const verdicts = await Promise.all(requests.map((request) => writer.cast(request)));
+      expect(verdicts.map(({ verdict }) => verdict)).toEqual(requests.map(() => 'cast'));
+    },
+  );
 
   test('under one idempotency key are one ballot and one answer, however many arrive at once', async () => {
     const event = await account.event();
