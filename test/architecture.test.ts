@@ -79,11 +79,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1034,
   console: 1142,
   demo: 435,
-  cells: 1355,
+  cells: 1381,
   commands: 4492,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_011;
+const LINES_OF_ALL = 69_037;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { noteArrivingGuest, noteGuestCell } from '#src/accounts/guests.ts';
 import { findAccount } from '#src/accounts/repository.ts';
 import { DEADLOCK, databaseErrorCode, valuesOf } from '#src/database/client.ts';
-import { firstOfCells, servedCells } from '#src/database/other-cells.ts';
+import { firstOfCells, isSilent, otherCells, servedCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
@@ -17,6 +17,7 @@ import {
   LEFT,
   LOCKED,
   MoveRefused,
+  movedTo,
   releaseJobs,
   requireHome,
   withAccount,
@@ -122,16 +123,16 @@ async function lockAccount(client: pg.Client, account: string): Promise<number> 
   return locked.at;
 }
 
+/** Events that other accounts share with it go on naming the account and its keys. */
+const KEEP_NAMES = `INSERT INTO guest_keys (id, account_id, account_name, name, hint)
+  SELECT k.id, a.id, a.name, k.name, k.hint FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE a.id = $1 ON CONFLICT DO NOTHING`;
+
 const HIDE_EVENTS =
   'UPDATE voting_events SET deleted_at = now_ms(), code_key = $2 || id WHERE account_id = $1 AND deleted_at IS NULL';
 
 /** The switch: lets an account go, in the transaction that holds its locks. @throws MoveRefused if rows came after the copy */
 async function letGo(client: pg.Client, account: string, to: string, movedAt: number, copied: Copied): Promise<void> {
-  await client.query(
-    `INSERT INTO guest_keys (id, account_id, account_name, name, hint)
-     SELECT k.id, a.id, a.name, k.name, k.hint FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE a.id = $1 ON CONFLICT DO NOTHING`,
-    [account],
-  );
+  await client.query(KEEP_NAMES, [account]);
   await client.query(
     `DELETE FROM webhook_holds h USING webhook_endpoints w WHERE w.id = h.endpoint_id AND w.account_id = $1`,
     [account],
@@ -206,11 +207,34 @@ async function requireCodes(client: pg.Client, cells: Deps, account: string): Pr
   if (await isCodeAskedFor(cells, codes)) throw new MoveRefused('a code of its events is asked for: try again');
 }
 
-/** @throws MoveRefused if another cell has the account, too: the older state of both must not become that of the latest move */
-async function requireOneHome(from: Deps, account: string): Promise<void> {
-  const others = await Promise.allSettled(servedCells(from).map(({ db }) => findAccount(db, account)));
-  if (others.some((one) => one.status === 'fulfilled' && one.value !== undefined))
-    throw new MoveRefused('the account is in two cells, as after a restore: `cells status` says which one serves it');
+/**
+ * After a restore, this cell may have an older state of the account, and a move would make it the latest: the later one would be deleted,
+ * or no longer be served.
+ * @throws MoveRefused if another cell has the account, keeps a later state that left it, or does not answer
+ */
+async function requireLatest(from: Deps, account: string): Promise<void> {
+  const own = (await findAccount(from.db, account))?.movedAt ?? 0;
+  for (const other of otherCells(from)) {
+    if (isSilent(other))
+      throw new MoveRefused(
+        `cell ${other.cell} does not answer, and may have a later state of the account: start it, or leave it out of DATABASE_CELLS`,
+      );
+    if ((await findAccount(other.db, account)) !== undefined)
+      throw new MoveRefused('the account is in two cells, as after a restore: `cells status` says which one serves it');
+    if (((await movedTo(other.db, account))?.at ?? 0) > own)
+      throw new MoveRefused(
+        `cell ${other.cell} keeps a later state of the account, as after a restore: see \`cells status\``,
+      );
+  }
+}
+
+/** @throws MoveRefused while a cell keeps an older state of the account, which only an operator may delete */
+async function requireNoOlder(client: pg.Client, account: string): Promise<void> {
+  const { rowCount } = await client.query(
+    "SELECT FROM arriving_rows WHERE account_id = $1 AND from_cell = '' LIMIT 1",
+    [account],
+  );
+  if (rowCount !== 0) throw new MoveRefused('an older state of the account is kept there: --back deletes it');
 }
 
 /** Moves an account with all its rows into another cell. An interrupted move starts again from the beginning. */
@@ -218,8 +242,9 @@ export function moveAccount(from: Deps, to: Deps, account: string, options: Move
   const { say, onStage = async () => undefined } = options;
   return withAccount(from, account, async (locking) => {
     await requireHome(from, account);
-    await requireOneHome(from, account);
+    await requireLatest(from, account);
     const pauseMs = await withAccount(to, account, async (writing) => {
+      await requireNoOlder(writing, account);
       await discardCopy(writing, to, account);
       // Connect before any request is held.
       return withCell(from, (front) =>
@@ -306,6 +331,7 @@ async function setAside(older: Deps, newer: Deps, account: string): Promise<void
     // Also a job that runs, by the backup: its runner finds no row to end.
     const own = forAccount(JOBS_OF_ACCOUNT, account);
     await client.query(`UPDATE jobs t SET held_by = $1, held_at = now_ms() WHERE ${own}`, [holderOf(account)]);
+    await client.query(KEEP_NAMES, [account]);
     await hideActing(client, account);
     await client.query(HIDE_EVENTS, [account, LEFT]);
     await client.query("SELECT pg_notify(c, $1) FROM unnest('{account_changed,account_moved}'::text[]) AS c", [

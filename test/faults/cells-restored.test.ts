@@ -3,22 +3,23 @@ import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
 import { finishMoves, MoveRefused, takeBack } from '#src/cells/finish-move.ts';
 import { showCells } from '#src/commands/cell-status.ts';
 import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
-import { votesFor } from '#test/harness/elections.ts';
+import { demand, votesFor } from '#test/harness/elections.ts';
+import { shareEvent } from '#test/harness/sharing.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { startTestService, type TestService } from '#test/harness/test-service.ts';
 import { keepLog, useDatabase } from '#test/harness/use.ts';
 
 // docs/scaling.md, "A move": what a database of several has that came back from a backup is compared with what moved since.
 
-const [main, b] = [await useDatabase(), await useDatabase()];
+const [main, b, c] = [await useDatabase(), await useDatabase(), await useDatabase()];
 const adminUrl = inject('databaseUrl');
 const secretKey = randomBytes(32).toString('base64');
 const { log, lines } = keepLog('error');
 
 /** Without workers: a test finishes a move when it is to be finished. */
-async function start(): Promise<TestService> {
-  const environment = { DATABASE_CELLS: `b=${b.url}` };
-  const options = { worker: false, ballotKeysDir: '', databaseUrl: main.url, secretKey, environment, log };
+async function start(cells = `b=${b.url},c=${c.url}`, worker = false): Promise<TestService> {
+  const environment = { DATABASE_CELLS: cells };
+  const options = { worker, ballotKeysDir: '', databaseUrl: main.url, secretKey, environment, log };
   const service = await startTestService(options);
   let stopping: Promise<void> | undefined;
   const stop = () => (stopping ??= service.stop());
@@ -37,25 +38,25 @@ async function copyDatabase(from: string, to: string): Promise<void> {
   ]);
 }
 
-/** Takes a backup of the database of cell b. @returns what brings it back */
-async function backUp(): Promise<() => Promise<void>> {
+/** Takes a backup of a cell's database. @returns what brings it back */
+async function backUp({ url } = b): Promise<() => Promise<void>> {
   const copy = `voting_test_${randomBytes(8).toString('hex')}`;
   afterAll(() => runStatements(adminUrl, [`DROP DATABASE IF EXISTS ${copy} WITH (FORCE)`]));
-  await copyDatabase(nameOf(b.url), copy);
-  return () => copyDatabase(copy, nameOf(b.url));
+  await copyDatabase(nameOf(url), copy);
+  return () => copyDatabase(copy, nameOf(url));
 }
 
-/** An account in cell b with an event and a vote, a backup of that cell, and a second vote after the account has moved to the main one. */
-async function moveAfterBackup() {
+/** An account with an event and a vote, a backup of its cell, and a second vote after the account has moved to another one. */
+async function moveAfterBackup(from: 'b' | 'main' = 'b') {
   const before = await start();
-  const account = await before.account('enterprise', 'b');
+  const account = await before.account('enterprise', from);
   const event = await account.event();
   const votes = votesFor(event);
   await account.votePoll(event, votes);
   await before.stop();
-  const restore = await backUp();
+  const restore = await backUp(from === 'b' ? b : main);
   const service = await start();
-  await cellsOf(service).move(account, 'b', 'main');
+  await cellsOf(service).move(account, from, from === 'b' ? 'main' : 'b');
   const page = { key: account.vote };
   const path = `/public/voting-events/${event.id}/ballot`;
   const cast = { visitorId: `vi_${randomBytes(16).toString('hex')}`, votes };
@@ -76,12 +77,13 @@ test('an account that moved since the backup of its old cell is served from the 
   await restore();
   expect(await statusOf(service)).toContain('cell main has the later state');
   const after = await start();
-  const { cellOf, homesOf, read } = cellsOf(after);
+  const { cellOf, homesOf, move, read } = cellsOf(after);
   expect([await homesOf(account), await countIn(after)]).toEqual([['main'], 2]);
   expect(lines).toContainEqual(expect.objectContaining({ alarm: 'account_twice', account: account.id, cell: 'b' }));
   expect(await statusOf(after)).toContain(`an older state of ${account.id}`);
   const kept = () => read('b', 'SELECT 1 FROM ballot_queue WHERE voting_event_id = $1', [event.id]);
   await finishMoves(cellOf('b'));
+  await expect(move(account, 'main', 'b')).rejects.toThrow('--back deletes it');
   expect(await kept()).toHaveLength(1);
   await takeBack(cellOf('main'), cellOf('b'), account.id);
   expect([await kept(), await read('b', 'SELECT 1 FROM arriving_rows'), await countIn(after)]).toEqual([[], [], 2]);
@@ -98,7 +100,7 @@ test('what an account left is kept while the cell that it moved to has an older 
   const left = () => read('main', 'SELECT 1 FROM ballot_queue WHERE voting_event_id = $1', [event.id]);
   await finishMoves(cellOf('main'));
   expect(await left()).toHaveLength(2);
-  await expect(move(account, 'b', 'main')).rejects.toThrow(MoveRefused);
+  for (const cell of ['main', 'c']) await expect(move(account, 'b', cell)).rejects.toThrow(MoveRefused);
   expect(await left()).toHaveLength(2);
   expect(lines).toContainEqual(expect.objectContaining({ alarm: 'account_lost', account: account.id, cell: 'main' }));
   expect(await statusOf(late)).toContain(`${account.id} left for cell b, which lacks what it got`);
@@ -107,4 +109,36 @@ test('what an account left is kept while the cell that it moved to has an older 
   const last = await start();
   await finishMoves(cellsOf(last).cellOf('main'));
   expect([await cellsOf(last).read('main', 'SELECT 1 FROM moved_accounts'), await countIn(last)]).toEqual([[], 2]);
+});
+
+test('an older state does not move, and so become the later one, while the cell of the newer one is silent', async () => {
+  const { account, restore, service, countIn } = await moveAfterBackup('main');
+  await service.stop();
+  await restore();
+  const alone = await start(`b=${b.url.replace(/:\d+\//, ':1/')},c=${c.url}`);
+  await expect(cellsOf(alone).move(account, 'main', 'c')).rejects.toThrow('cell b does not answer');
+  await alone.stop();
+  expect(await countIn(await start())).toBe(2);
+});
+
+test('an event names its guests as before where an older state of a guest is set aside in its cell', async () => {
+  const before = await start(undefined, true);
+  const [owner, guest] = [await before.account('enterprise', 'b'), await before.account('enterprise', 'b')];
+  const event = await owner.event();
+  await shareEvent(before, owner, event, guest, 'editor');
+  await guest.of(event).change('', { description: 'By the guest' });
+  await before.stop();
+  const restore = await backUp();
+  const service = await start();
+  await cellsOf(service).move(guest, 'b', 'main');
+  const shownOn = (on: TestService) =>
+    Promise.all(
+      ['audit', 'invites'].map(async (list) =>
+        demand(await on.call('GET', `/voting-events/${event.id}/${list}`, undefined, { key: owner.read }), 200),
+      ),
+    );
+  const shown = await shownOn(service);
+  await service.stop();
+  await restore();
+  expect(await shownOn(await start())).toEqual(shown);
 });
