@@ -68,7 +68,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2648,
   'voting-events': 5429,
   'ballot-definition': 3934,
-  voters: 5748,
+  voters: 5758,
   payments: 4143,
   credits: 709,
   ballots: 3166,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4467,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_844;
+const LINES_OF_ALL = 68_854;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
