@@ -57,7 +57,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2080,
   'payment-providers': 2014,
-  database: 2394,
+  database: 2408,
   'embedded-postgres': 849,
   http: 4312,
   server: 1016,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4467,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_869;
+const LINES_OF_ALL = 68_885;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
