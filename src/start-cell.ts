@@ -10,7 +10,7 @@ import type { ObservedRequest } from '#src/http/errors.ts';
 import { EXCHANGE_MS, exchangeRateLimits, type RateLimiter } from '#src/http/rate-limit.ts';
 import { RequestTraces, readTraces } from '#src/http/trace-requests.ts';
 import type { RecurringJob } from '#src/jobs/queue.ts';
-import { ClockDrift, MINUTE_MS, SECOND_MS, systemClock } from '#src/platform/clock.ts';
+import { ClockDrift, MINUTE_MS, monotonicMs, SECOND_MS, systemClock } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { repeat, within } from '#src/platform/within.ts';
@@ -94,9 +94,11 @@ function watchDatabase(deps: Deps, url: string, work: BackgroundWork, around: Ar
     log: deps.log,
     processId: deps.processId,
     onReplaced: around.onReplaced,
-    onBeat({ databaseMs, askedAt, answeredAt }) {
+    onAnswer() {
       for (const db of [deps.db, deps.reads]) setSilent(db, false);
-      deps.standing.answeredAt = answeredAt;
+      deps.standing.answeredAt = monotonicMs();
+    },
+    onBeat({ databaseMs, askedAt, answeredAt }) {
       deps.clock.follow(databaseMs, askedAt, answeredAt);
       const differenceMs = Math.round(systemClock.now() - databaseMs - (answeredAt - askedAt) / 2);
       if (!drift.look(differenceMs)) return;

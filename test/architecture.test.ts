@@ -57,7 +57,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2079,
   'payment-providers': 2014,
-  database: 2398,
+  database: 2427,
   'embedded-postgres': 849,
   http: 4312,
   server: 1024,
@@ -68,7 +68,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2648,
   'voting-events': 5429,
   'ballot-definition': 3934,
-  voters: 5745,
+  voters: 5755,
   payments: 4142,
   credits: 709,
   ballots: 3165,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4492,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_037;
+const LINES_OF_ALL = 69_078;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

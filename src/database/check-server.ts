@@ -60,8 +60,10 @@ async function checkVersion(client: pg.Client): Promise<Finding> {
     : failed('version', `${text} is too old`, `Use PostgreSQL ${OLDEST_POSTGRES} or newer.`);
 }
 
-/** Names of safety settings that are off, for this or future connections: a power cut could then lose committed votes. */
-async function listUnsafeSettings(client: Pick<pg.Client | pg.Pool, 'query'>): Promise<string[]> {
+type Asked = Pick<pg.Client | pg.Pool, 'query'>;
+
+/** Names of safety settings that have one of these values, for this or future connections. */
+async function listSettings(client: Asked, values: readonly string[]): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT DISTINCT name FROM (
        SELECT name, setting FROM pg_settings
@@ -70,10 +72,17 @@ async function listUnsafeSettings(client: Pick<pg.Client | pg.Pool, 'query'>): P
        WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
          AND s.setrole IN (0, current_user::regrole)
      ) AS found
-     WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting IN ('off', 'false', 'no', '0') ORDER BY name`,
+     WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND lower(setting) = ANY ($1) ORDER BY name`,
+    [values],
   );
   return rows.map(({ name }) => name);
 }
+
+/** Names of safety settings that are off: a power cut could then lose committed votes. */
+const listUnsafeSettings = (client: Asked): Promise<string[]> => listSettings(client, ['off', 'false', 'no', '0']);
+
+/** Whether commits wait for the server's own disk alone, even if a synchronous standby is connected. */
+const isStandbyLeftOut = async (client: Asked): Promise<boolean> => (await listSettings(client, ['local'])).length > 0;
 
 async function checkDurability(client: pg.Client): Promise<Finding> {
   const unsafe = await listUnsafeSettings(client);
@@ -99,7 +108,7 @@ async function checkWriter(client: pg.Client): Promise<Finding> {
 }
 
 /** Counts the connected synchronous standbys. A role without `pg_read_all_stats` sees none. */
-export const countStandbys = async (client: Pick<pg.Client | pg.Pool, 'query'>): Promise<number> => {
+export const countStandbys = async (client: Asked): Promise<number> => {
   const { rows } = await client.query("SELECT 1 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')");
   return rows.length;
 };
@@ -114,11 +123,17 @@ async function checkStandby(client: pg.Client, isRequired: boolean): Promise<Fin
       'DATABASE_REQUIRE_STANDBY is on, and no synchronous standby is connected',
       'Start it, or switch the setting off. A role that does not own the server needs GRANT pg_read_all_stats to see it.',
     );
-  return rows[0]?.names === ''
-    ? warned(
+  if (rows[0]?.names === '')
+    return warned(
+      'standby',
+      'there is no synchronous standby',
+      'Votes of the last moments can be lost with the database’s disk; operations.md, "The database".',
+    );
+  return (await isStandbyLeftOut(client))
+    ? (isRequired ? failed : warned)(
         'standby',
-        'there is no synchronous standby',
-        'Votes of the last moments can be lost with the database’s disk; operations.md, "The database".',
+        'synchronous_commit is local, so that commits wait for no standby',
+        'Set it to on for the server, the database and the role.',
       )
     : found('standby', 'commits wait for a standby');
 }
@@ -258,6 +273,6 @@ export async function lookAtDurability(pool: pg.Pool, log: Log, requireStandby: 
   const settings = await listUnsafeSettings(pool);
   if (settings.length > 0)
     log.error({ alarm: 'database_not_durable', settings }, 'the database would lose confirmed votes in a power cut');
-  if (requireStandby && (await countStandbys(pool)) === 0)
-    log.error({ alarm: 'no_standby' }, 'no synchronous standby is connected: votes would be lost with the server');
+  if (requireStandby && ((await countStandbys(pool)) === 0 || (await isStandbyLeftOut(pool))))
+    log.error({ alarm: 'no_standby' }, 'commits wait for no synchronous standby: votes would be lost with the server');
 }

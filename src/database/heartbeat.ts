@@ -3,6 +3,7 @@ import pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { databaseErrorCode } from './client.ts';
 import { requireSchemaNumber, type SchemaNumber, SchemaRefused, whyNotServed } from './schema-number.ts';
 import { WriterClient } from './writer.ts';
 
@@ -11,6 +12,8 @@ interface HeartbeatOptions {
   readonly log: Log;
   /** Identifies this process among all processes of the database, 16 bytes. */
   readonly processId: Buffer;
+  /** Called with each answer, also if a lock kept the beat from being written. */
+  readonly onAnswer: () => void;
   /** `databaseMs`: the database's time, Unix ms. `askedAt`, `answeredAt`: when the query was sent and answered, by `monotonicMs`. */
   readonly onBeat: (beat: Record<'databaseMs' | 'askedAt' | 'answeredAt', number>) => void;
   /** By channel, what to do with the payload of a notification of another process. */
@@ -38,6 +41,8 @@ export async function countLivingProcesses(client: pg.ClientBase): Promise<numbe
 
 /** After so many failed beats in a row, which take two seconds, the database counts as refusing. */
 const REFUSED_BEATS = 4;
+
+const LOCK_NOT_AVAILABLE = '55P03';
 
 class Silence extends Error {
   override readonly name = 'DatabaseSilent';
@@ -132,9 +137,16 @@ export class Heartbeat {
     } else if (fault instanceof SchemaRefused) {
       this.#options.onReplaced(fault.message);
     } else if (!this.#stopping.signal.aborted) {
-      this.#failed += 1;
+      // Somebody holds the table of beats. The database takes votes as before, so this process must not be taken out of service.
+      if (databaseErrorCode(fault) === LOCK_NOT_AVAILABLE) this.#noteAnswer();
+      else this.#failed += 1;
       this.#options.log.warn({ fault: summariseFault(fault) }, 'the database could not be asked for its time');
     }
+  }
+
+  #noteAnswer(): void {
+    this.#silent = false;
+    this.#options.onAnswer();
   }
 
   async #beatOnOneConnection(): Promise<void> {
@@ -143,6 +155,8 @@ export class Heartbeat {
       application_name: 'voting-service heartbeat',
       // Longer than `databaseSilenceMs`: a slow statement counts as silence before this limit ends it.
       statement_timeout: TIME_LIMITS.databaseStatementMs,
+      // Shorter than `databaseSilenceMs`: a held lock is an answer.
+      lock_timeout: TIME_LIMITS.heartbeatMs,
     });
     this.#client = client;
     const { onNotification, onGap } = this.#options;
@@ -162,7 +176,7 @@ export class Heartbeat {
           values: [this.#options.processId],
         }),
       );
-      this.#silent = false;
+      this.#noteAnswer();
       this.#failed = 0;
       this.#options.onBeat({ databaseMs: Number(rows[0]?.seen_at), askedAt, answeredAt: monotonicMs() });
       this.#first.resolve();

@@ -16,6 +16,7 @@ import { answer, costly } from '#src/http/send.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { notFound, orNotFound } from '#src/platform/errors.ts';
 import { eventOfLink, openLink, signLink } from '#src/results/download-link.ts';
+import { lastVoterId } from '#src/voters/notification.ts';
 import { countLetters } from '#src/voters/print-keys.ts';
 import { findAccess, loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
@@ -59,8 +60,7 @@ async function orderLetters(
   const files = Math.ceil(total / LETTERS_A_FILE);
   await insertLetters(tx, deps.secrets, {
     ...{ votingEventId: event.id, id, audience, paper, total, files, done: 0, printed: 0, listedTo: '' },
-    // Voter IDs ascend: later voters have IDs above this, and are not in this run.
-    listUntil: deps.ids.sortable('vtr'),
+    listUntil: await lastVoterId(tx, event.id),
     ...{ downloads: {}, rehearsal: event.rehearsalSince !== null, keyId: organizer.caller.keyId },
     ...{ createdAt: event.lockedAt, finishedAt: null },
   });

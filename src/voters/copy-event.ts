@@ -36,6 +36,7 @@ import { COPY_RUNNING } from '#src/voting-events/opening.ts';
 import { type LockedEvent, lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { aboutOf, type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
+import { lastVoterId } from './notification.ts';
 import { rollCopies, voters } from './tables.ts';
 import {
   insertVoters,
@@ -126,7 +127,7 @@ async function copyEvent(
     const total = withVoters ? await tx.$count(voters, copied(source.id)) : 0;
     const limit = deps.plans[caller.plan as keyof Plans].votersPerEvent;
     if (total > limit) throw planLimit('voters_per_event', limit);
-    const copyUntil = total > 0 ? deps.ids.sortable('vtr') : null;
+    const copyUntil = total > 0 ? await lastVoterId(tx, source.id) : null;
     await updateTaggedEvent(tx, deps.secrets, made, {
       // `pageIssues` has accepted this URL for the source event, so it needs no second check.
       votingPageUrl: source.votingPageUrl,

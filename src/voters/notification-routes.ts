@@ -23,6 +23,7 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import {
   countAudience,
   findNotification,
+  lastVoterId,
   listNotifications,
   listNotificationsQuery,
   notificationView,
@@ -48,8 +49,7 @@ async function notifyVoters(
   requireMailable(event, nowMs, beforeOpening === true);
   const rehearsal = event.rehearsalSince !== null;
   const { total, due } = await countAudience(tx, event.id, audience, { kind, rehearsal });
-  // IDs sort by creation: voters who are added later have greater IDs, and do not belong to the audience.
-  const listUntil = deps.ids.sortable('vtr');
+  const listUntil = await lastVoterId(tx, event.id);
   const id = deps.ids.sortable('ntf');
   const row = { votingEventId: event.id, id, kind, audience, total, listUntil };
   await tx.insert(notifications).values({ ...row, rehearsal, createdAt: nowMs });

@@ -1,6 +1,6 @@
 import { and, desc, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Executor, firstOf, readNumber, type Transaction } from '#src/database/client.ts';
+import { type Executor, firstOf, readNumber, type Transaction, valuesOf } from '#src/database/client.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { cutNewest, MOST_ROWS, type Newest, windowFields } from '#src/http/cursor.ts';
@@ -153,6 +153,15 @@ const notedAs = ({ kind, rehearsal }: Mailing) => (rehearsal ? (`rehearsal ${kin
 const isPausing = (mailing: Mailing) => sql`EXISTS (SELECT 1 FROM notified_voters n
   WHERE n.voting_event_id = v.voting_event_id AND n.voter_id = v.id AND n.kind = ${notedAs(mailing)}
     AND n.notified_at > now_ms() - ${pauseMs(mailing.kind)}::bigint)`;
+
+/**
+ * The greatest ID on the roll, empty for an empty roll: a list of the present voters ends there. A new ID of this process could be
+ * smaller: another process whose clock is ahead has added voters, or the database's clock was set back.
+ */
+export async function lastVoterId(executor: Executor, eventId: string): Promise<string> {
+  const last = sql`SELECT id FROM voters WHERE voting_event_id = ${eventId} ORDER BY id DESC LIMIT 1`;
+  return (await valuesOf<string>(executor, last))[0] ?? '';
+}
 
 /** Counts the voters of an audience. @returns `due` leaves out voters who recently got a mail of this kind */
 export async function countAudience(

@@ -239,7 +239,10 @@ test('changes of an open event are recorded together three seconds later, but it
   const event = await account.event();
   const key = `ballot_log:${event.id}`;
   const job = async () => {
-    const [row] = await service.query('SELECT id, run_at AS due, run_at = created_at AS at_once FROM jobs WHERE key = $1', [key]);
+    const [row] = await service.query(
+      'SELECT id, run_at AS due, run_at = created_at AS at_once FROM jobs WHERE key = $1',
+      [key],
+    );
     return { id: row?.id, due: Number(row?.due), atOnce: row?.at_once };
   };
   const now = async (): Promise<number> => Number((await service.query('SELECT now_ms() AS now'))[0]?.now);

@@ -102,7 +102,7 @@ test('a server that stops waiting for its disk raises an alarm with each look', 
   try {
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(alarms()).toEqual([]);
-    await runStatements(real.server.url, ['ALTER DATABASE voting SET synchronous_commit = off']);
+    await runStatements(real.server.url, ["ALTER DATABASE voting SET synchronous_commit = 'OFF'"]);
     await untilTrue(() => alarms().length > 1);
     expect(alarms()[0]).toContain('"settings":["synchronous_commit"]');
   } finally {

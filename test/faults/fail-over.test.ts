@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { appendFileSync, chmodSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { checkServer } from '#src/database/check-server.ts';
 import { migrate } from '#src/database/migrate.ts';
 import { createTestEvent, PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import { withClient } from '#test/harness/empty-database.ts';
@@ -15,6 +16,7 @@ import {
   type StartedService,
   startProcess,
 } from '#test/harness/started-service.ts';
+import { runStatements } from '#test/harness/test-database.ts';
 import { markPlaces, startTestService, untilTrue } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
@@ -57,6 +59,12 @@ describe.skipIf(!hasPostgresTools)('a service on a primary and its standby', () 
     const service = requireStarted(await startProcess(settings(url, { ...required, PORT: String(await freePort()) })));
     expect((await ask(service.port, 'GET', '/health')).status).toBe(200);
     expect(await service.stop()).toBe(0);
+    await runStatements(primary.url, ['ALTER ROLE CURRENT_USER SET synchronous_commit = Local']);
+    const words = 'synchronous_commit is local, so that commits wait for no standby';
+    expect(await requireRefused(await startProcess(settings(url, required)))).toContain(`Cannot start: ${words}`);
+    expect(await checkServer(primary.url, Date.now)).toContainEqual(
+      expect.objectContaining({ name: 'standby', status: 'warning', detail: words }),
+    );
     standby.stop();
     primary.stop();
     expect(await requireRefused(await startProcess(settings(url)))).toMatch(
@@ -101,6 +109,9 @@ describe.skipIf(!hasPostgresTools)('a service on a primary and its standby', () 
     const [raised] = await read();
     await pause(LOOK_MS);
     expect(await read()).toEqual([raised, raised, 1]);
+    // It is connected, and commits do not wait for it.
+    await runStatements(primary.url, ['ALTER ROLE CURRENT_USER SET synchronous_commit = local']);
+    await untilTrue(() => lines() > (raised ?? 0), LOOK_MS);
     expect(await service.stop()).toBe(0);
     standby.stop();
     primary.stop();

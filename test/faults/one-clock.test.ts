@@ -6,11 +6,13 @@ import type { Database } from '#src/database/client.ts';
 import { exchangeRateLimits, RateLimiter } from '#src/http/rate-limit.ts';
 import { HOUR_MS, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
+import { valuesOf } from '#test/harness/answers.ts';
 import { demand, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
 import { setEventIn } from '#test/harness/genuine-rows.ts';
-import { useAccount } from '#test/harness/test-service.ts';
+import { eventually, untilTrue, useAccount } from '#test/harness/test-service.ts';
 
 const { service, account } = await useAccount({ worker: false });
+const working = await useAccount();
 afterEach(() => vi.restoreAllMocks());
 
 const one = async <Row>(text: string, values: unknown[] = []): Promise<Row> =>
@@ -96,6 +98,34 @@ describe('a window that ends while somebody waits for the event', () => {
     );
     expect(new Set(confirms.map(({ status }) => status))).toEqual(new Set([200]));
   });
+});
+
+test('a voter whom a process with a clock ahead has just added is copied, gets a letter and a mail, as the others', async () => {
+  await using ahead = await working.service.another();
+  const event = await working.account.event({ type: 'election' });
+  const own = working.account.of(event);
+  await own.make('/voters', { name: 'First', email: 'first@club.example' });
+  const before = ahead.deps.clock.now.bind(ahead.deps.clock);
+  vi.spyOn(ahead.deps.clock, 'now').mockImplementation(() => before() + 4_000);
+  const second = { name: 'Second', email: 'second@club.example' };
+  demand(await ahead.call('POST', `/voting-events/${event.id}/voters`, second, { key: working.account.write }), 201);
+  const ended = (target: string) =>
+    eventually(async () => {
+      const shown = await own.show(target);
+      return shown.finishedAt === null ? undefined : shown;
+    });
+
+  const copy = working.account.of(await own.make('/copy', { title: 'Copy', withVoters: true }));
+  await untilTrue(async () => (await working.service.query('SELECT 1 FROM roll_copies')).length === 0);
+  expect((await copy.show('')).copy).toEqual({ total: 2, done: 2 });
+  expect(valuesOf(await copy.show('/voters'), 'name')).toEqual(['First', 'Second']);
+
+  const letters = demand(await own.post('/voters/letters', { audience: 'all' }), 202);
+  expect(await ended(`/letters/${letters.id}`)).toMatchObject({ total: 2, done: 2 });
+  expect(valuesOf(await own.show('/voters'), 'keyStatus')).toEqual(['printed', 'printed']);
+
+  const mails = demand(await own.post('/voters/notify', { audience: 'all', kind: 'key' }), 202);
+  expect(await ended(`/notifications/${mails.id}`)).toMatchObject({ total: 2, handled: 2, sent: 2 });
 });
 
 test('a clock of the database that is set back gives no key a quota that is used up', async () => {

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { connectDatabase, type Database } from '#src/database/client.ts';
+import { Heartbeat } from '#src/database/heartbeat.ts';
 import { createLog } from '#src/platform/log.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import { runStatements } from '#test/harness/test-database.ts';
@@ -38,6 +40,26 @@ test('a server that stops while the pool ends is no loss', async () => {
   for (const client of clients) client.emit('error', new Error('terminating connection due to administrator command'));
   await ended;
   expect(logged()).toBe(0);
+});
+
+test('a lock on the table of beats is no silence, for which every connection would be cut, and no refusal', async () => {
+  const met: string[] = [];
+  const heartbeat = new Heartbeat({
+    ...{ url: database.url, log: createLog('silent'), processId: randomBytes(16), onNotification: {} },
+    onAnswer: () => met.push('answer'),
+    onSilence: () => met.push('silence'),
+    onReplaced: (reason) => met.push(reason),
+    onBeat: () => undefined,
+    onGap: () => undefined,
+  });
+  await heartbeat.start();
+  await withClient(database.url, async (client) => {
+    await client.query('BEGIN; LOCK TABLE service_processes IN SHARE MODE');
+    met.length = 0;
+    await untilTrue(() => met.length > 5, 20_000);
+    expect([new Set(met), heartbeat.isAway]).toEqual([new Set(['answer']), false]);
+  });
+  await heartbeat.stop();
 });
 
 test('a connection whose caller gave up while it was made is given back to the pool', async () => {
