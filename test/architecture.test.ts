@@ -71,7 +71,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   voters: 5755,
   payments: 4142,
   credits: 709,
-  ballots: 3165,
+  ballots: 3166,
   'ballot-log': 4780,
   'service-log': 696,
   tally: 2554,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4492,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_078;
+const LINES_OF_ALL = 69_079;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

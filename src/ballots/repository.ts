@@ -312,9 +312,10 @@ const overloaded = (): ApiError => refuse('too_many_ballots');
  * language of the server, the context of the error begins with the place of the row, such as (0,1), and its table. A lock without a place
  * may be of one voter, whose ballot alone must fail.
  */
-const isEventLocked = (fault: unknown): boolean =>
-  databaseErrorCode(fault) === '55P03' &&
-  /^.*\(\d+,\d+\).*\bvoting_events\b/.test(String(Reflect.get(Object(fault), 'where')));
+function isEventLocked(fault: unknown): boolean {
+  const [place = ''] = String(Reflect.get(Object(fault), 'where')).split('\n', 1);
+  return databaseErrorCode(fault) === '55P03' && /\(\d+,\d+\)/.test(place) && /\bvoting_events\b/.test(place);
+}
 
 function createWriter<Row, Verdict>(
   run: (rows: readonly Row[]) => Promise<Verdict[]>,
