@@ -67,10 +67,25 @@ export class CheckpointMemory {
     this.#kept.set(eventId, signed);
     const file = path.join(this.#folder, eventId, `${signed.size}.${signed.confirmed ?? 0}.txt`);
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-    // A random file name, because two writes for one log may run concurrently.
-    const beside = `${file}.${randomBytes(8).toString('hex')}.new`;
-    await writeFile(beside, note, { mode: 0o600, flush: true });
-    await rename(beside, file);
+    await replaceFile(file, note);
     for (const earlier of stored) if (earlier.file !== file) await rm(earlier.file, { force: true });
+  }
+}
+
+async function replaceFile(file: string, note: string): Promise<void> {
+  // A random file name, because two writes for one log may run concurrently.
+  const beside = `${file}.${randomBytes(8).toString('hex')}.new`;
+  await writeFile(beside, note, { mode: 0o600, flush: true });
+  await rename(beside, file);
+}
+
+/** Signs remembered checkpoints again where `again` answers a note: under another key, too, an older database is recognised. */
+export async function rememberAgain(dataDir: string, again: (note: string) => string | undefined): Promise<void> {
+  const folder = checkpointFolder(dataDir);
+  for (const name of (await unless(readdir(folder, { recursive: true }), 'ENOENT')) ?? []) {
+    if (!name.endsWith('.txt')) continue;
+    const file = path.join(folder, name);
+    const signed = again(await readFile(file, 'utf8'));
+    if (signed !== undefined) await replaceFile(file, signed);
   }
 }

@@ -6,6 +6,7 @@ import { conflict } from '#src/platform/errors.ts';
 import { inPages } from '#src/platform/loop-turns.ts';
 import { createSecrets, equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import { createLogKey } from './checkpoint.ts';
+import { rememberAgain } from './checkpoint-memory.ts';
 import {
   createNoteSigner,
   type NoteSigner,
@@ -163,6 +164,8 @@ export function adoptLogKey(config: Config, url: string): Promise<string> {
     const verifiers = [...earlier].map((key) => parseVerifierKey(key));
     await signHeadsAgain(client, verifiers, signer);
     await signServiceHeadsAgain(client, verifiers, signer);
+    const ofService = serviceKeys(verifiers, signer);
+    await rememberAgain(config.dataDir, (note) => signAgain(note, verifiers, signer) ?? signAgain(note, ...ofService));
     await client.query(`${INSERT} ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, created_at = now_ms()`, [
       ...[LOG_KEY, 'current', Buffer.from(verifierKey)],
     ]);
@@ -176,6 +179,13 @@ export const SERVICE_HEADS_SHOWN = 50;
 
 /** The name of the service's own log. @param key the key of the ballot logs */
 export const serviceLogName = (key: NoteVerifier): string => `${key.name}/log`;
+
+/** The keys of the service's own log that belong to keys of the ballot logs. */
+const serviceKeys = (earlier: readonly NoteVerifier[], signer: NoteSigner) =>
+  [
+    earlier.map((key) => renameVerifier(key, serviceLogName(key))),
+    renameSigner(signer, serviceLogName(signer)),
+  ] as const;
 
 async function signHeadsAgain(client: pg.Client, earlier: readonly NoteVerifier[], signer: NoteSigner): Promise<void> {
   const read = 'SELECT voting_event_id AS id, note FROM ballot_logs WHERE voting_event_id > $1 ORDER BY 1 LIMIT $2';
@@ -200,8 +210,7 @@ async function signServiceHeadsAgain(
   earlier: readonly NoteVerifier[],
   signer: NoteSigner,
 ): Promise<void> {
-  const name = serviceLogName(signer);
-  const [keys, own] = [earlier.map((key) => renameVerifier(key, serviceLogName(key))), renameSigner(signer, name)];
+  const [keys, own] = serviceKeys(earlier, signer);
   const { rows } = await client.query<{ size: string; note: string }>(
     `SELECT size, note FROM service_checkpoints ORDER BY service_checkpoints.size DESC LIMIT ${SERVICE_HEADS_SHOWN}`,
   );

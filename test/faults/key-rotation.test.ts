@@ -407,8 +407,8 @@ describe('a log key that is adopted', () => {
   const next = randomBytes(32);
 
   /** A service under the key that its logs were begun with, or under the one that is adopted. */
-  const serve = (databaseUrl: string, key?: Buffer) => {
-    const environment = key === undefined ? {} : { LOG_SIGNING_KEY: key.toString('base64') };
+  const serve = (databaseUrl: string, key?: Buffer, settings = {}) => {
+    const environment = key === undefined ? settings : { ...settings, LOG_SIGNING_KEY: key.toString('base64') };
     return startTestService({ worker: false, secretKey: OLD, databaseUrl, environment });
   };
 
@@ -462,6 +462,27 @@ describe('a log key that is adopted', () => {
       const results = await adopted.call('GET', `/voting-events/${id}/results`, undefined, { key: read });
       expect(demand(results, 200)).toMatchObject({ final: true, disputed: false });
     }
+  });
+
+  test('keeps the memory of what was signed, by which an older database is noticed', async () => {
+    const [database, folder] = [await useDatabase(), useFolder('voting-adopted-')];
+    const serveFrom = (key?: Buffer) => serve(database.url, key, { DATA_DIR: folder });
+    const own = await serveFrom();
+    await withConnection(database.url, (client) => storeIdentity(own.deps.config, client));
+    const organizer = await own.account();
+    const event = await organizer.event();
+    await organizer.votePoll(event, votesFor(event));
+    await sealBallots(own, event.id);
+    await sequenceServiceLog(own.deps);
+    const recalled = ({ deps }: TestService) =>
+      Promise.all([deps.checkpoints.recall(event.id), deps.serviceLog.memory.recall('service-log')]);
+    const before = await recalled(own);
+    expect(before).toMatchObject([{ confirmed: 1 }, { size: expect.any(Number) }]);
+    await own.stop();
+    await adoptLogKey({ ...own.deps.config, logSigningKey: next }, database.url);
+    await using adopted = await serveFrom(next);
+    const after = await recalled(adopted);
+    expect(after.map((one) => one?.size)).toEqual(before.map((one) => one?.size));
   });
 
   test.each(['lot', 'joint'])('leaves final results as they were, ties included (%s)', async (tieBreak) => {
