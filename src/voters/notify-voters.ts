@@ -180,7 +180,7 @@ const reopen = (deps: SendVoterKeyDeps, notification: Notification, voterId: str
   inPatientTransaction(deps.db, async (tx) => {
     await holdEvent(tx, notification.votingEventId);
     const current = await findNotification(tx, notification.votingEventId, notification.id);
-    return current !== undefined && reopenMail(tx, current, voterId, !isTold(notification));
+    return current !== undefined && reopenMail(tx, current, voterId);
   });
 
 /** Counts the outcome of a mail. If `keyStatus` does not show it, the pause before the voter's next mail applies even after a failure. */
