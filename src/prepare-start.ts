@@ -80,8 +80,7 @@ const ofCell = (config: Config): Config => ({ ...config, databaseReadUrl: undefi
 /** @throws StartRefused if an earlier cell has the same database, by an address that is written in another way */
 async function requireOwnDatabase(config: Config, mainUrl: string, name: string, client: pg.Client): Promise<void> {
   const key = randomInt(2 ** 47);
-  // Meanwhile the transaction rests: a silent cell takes longer to fail than a server may let transactions rest.
-  await client.query('BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0');
+  await client.query('BEGIN');
   try {
     // Whatever its address, the lock is held in one database: another transaction of that database cannot take it.
     await client.query('SELECT pg_advisory_xact_lock($1)', [key]);
