@@ -1,7 +1,10 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { retryFailedJobs } from '#src/jobs/inspect.ts';
 import { runJobs } from '#src/jobs/run-jobs.ts';
+import { MailFault } from '#src/mail/mailer.ts';
 import { allJobs } from '#src/work.ts';
 import { createTestEvent, demand, PLURALITY } from '#test/harness/elections.ts';
+import { voterKeyIn } from '#test/harness/mails.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
 
 const service = await useService({ worker: false });
@@ -60,5 +63,31 @@ test.each(['all', 'not_voted'])(
     await work();
     const receivers = service.mails().flatMap((mail) => emails.filter((email) => mail.includes(`To: ${email}`)));
     expect(receivers.toSorted()).toEqual(emails);
+  },
+);
+
+// Completions 4.3: a mailed key stays valid until the event closes.
+test.each(['/voters/notify', '/voters/:id/voter-key'])(
+  'a key that may have arrived stays valid where its job is run again by hand, and its recipient is refused then (%s)',
+  async (path) => {
+    const account = await service.account();
+    const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, true);
+    const own = account.of(event);
+    const email = `vera@${event.code}.example`;
+    const { id } = await own.make('/voters', { name: 'Vera', email });
+    const body = path === '/voters/notify' ? { audience: 'all', kind: 'key' } : {};
+    demand(await own.post(path.replace(':id', id), body), 202);
+    const refuse = (reason: 'mail_refused' | 'recipient_refused') => new MailFault(reason, 'EENVELOPE', '550');
+    using send = vi.spyOn(deps.mailer, 'send').mockRejectedValue(refuse('mail_refused'));
+    // The mail arrives, and the connection breaks before the answer.
+    send.mockRejectedValueOnce(new MailFault('temporary', 'ECONNECTION', undefined));
+    await work();
+    const voterKey = voterKeyIn(send.mock.calls[0]?.[0].text ?? '');
+    await query('UPDATE jobs SET run_at = now_ms()');
+    await work();
+    send.mockRejectedValue(refuse('recipient_refused'));
+    expect(await retryFailedJobs(deps.db)).toBe(1);
+    await work();
+    expect((await account.page(event, 'voter/check', { voterKey, email })).body.data).toEqual({ eligible: true });
   },
 );
