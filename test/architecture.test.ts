@@ -57,18 +57,18 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2080,
   'payment-providers': 2014,
-  database: 2379,
+  database: 2380,
   'embedded-postgres': 849,
   http: 4312,
   server: 1016,
   reference: 2766,
-  jobs: 631,
+  jobs: 636,
   mail: 618,
   accounts: 1010,
   webhooks: 2648,
-  'voting-events': 5429,
+  'voting-events': 5435,
   'ballot-definition': 3934,
-  voters: 5748,
+  voters: 5757,
   payments: 4143,
   credits: 709,
   ballots: 3166,
@@ -76,14 +76,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'service-log': 696,
   tally: 2554,
   results: 6356,
-  letters: 1034,
+  letters: 1049,
   console: 1142,
   demo: 435,
   cells: 1252,
-  commands: 4467,
+  commands: 4469,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_844;
+const LINES_OF_ALL = 68_882;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
