@@ -421,6 +421,7 @@ CREATE TABLE "notified_voters" (
 	"voter_id" text NOT NULL,
 	"kind" text NOT NULL,
 	"notified_at" bigint NOT NULL,
+	"notification_id" text NOT NULL,
 	CONSTRAINT "notified_voters_voting_event_id_voter_id_kind_pk" PRIMARY KEY("voting_event_id","voter_id","kind")
 );
 

@@ -57,33 +57,33 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2079,
   'payment-providers': 2014,
-  database: 2427,
+  database: 2428,
   'embedded-postgres': 849,
   http: 4312,
   server: 1024,
   reference: 2766,
-  jobs: 630,
+  jobs: 635,
   mail: 618,
   accounts: 1016,
   webhooks: 2648,
-  'voting-events': 5429,
+  'voting-events': 5435,
   'ballot-definition': 3934,
-  voters: 5755,
+  voters: 5764,
   payments: 4142,
   credits: 709,
   ballots: 3166,
-  'ballot-log': 4780,
+  'ballot-log': 4804,
   'service-log': 696,
   tally: 2554,
   results: 6353,
-  letters: 1034,
+  letters: 1049,
   console: 1142,
   demo: 435,
   cells: 1381,
-  commands: 4492,
+  commands: 4494,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_079;
+const LINES_OF_ALL = 69_141;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

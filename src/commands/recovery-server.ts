@@ -51,6 +51,8 @@ function spawnServer(settings: RecoverySettings, sockets: string): ChildProcess 
     logging_collector: 'off',
     log_destination: 'stderr',
     log_min_messages: 'log',
+    // `replayedFiles` and `lastFatal` read the log in English. The restored configuration may name another language.
+    lc_messages: 'C',
     log_line_prefix: '',
   };
   const words = Object.entries(changed).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

@@ -104,7 +104,8 @@ export async function withClient<T>(
   const client = new Client(config);
   try {
     await client.connect();
-    await client.query(ASSUMED);
+    // Its transaction may rest while `work` asks another database, for longer than a server allows by default.
+    await client.query(`${ASSUMED}; SET idle_in_transaction_session_timeout = 0`);
     return await work(client);
   } finally {
     await client.end();

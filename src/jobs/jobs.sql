@@ -92,8 +92,9 @@ CREATE OR REPLACE FUNCTION free_dead_jobs(p_runner text, p_under_way bigint[], p
   SELECT count(*) FROM freed;
 $$;
 
--- Makes jobs due now, with all their attempts. Running jobs are not changed.
+-- Makes jobs due now, with all their attempts. Running jobs are not changed. `last_error` shows that attempts may have been made before.
 CREATE OR REPLACE FUNCTION run_jobs_again(p_ids bigint[]) RETURNS SETOF jobs LANGUAGE sql AS $$
   NOTIFY job_added;
-  UPDATE jobs SET run_at = now_ms(), attempts = 0, counted = false WHERE id = ANY (p_ids) AND held_by IS NULL RETURNING *;
+  UPDATE jobs SET run_at = now_ms(), attempts = 0, counted = false, last_error = coalesce(last_error, 'run again')
+  WHERE id = ANY (p_ids) AND held_by IS NULL RETURNING *;
 $$;

@@ -65,7 +65,7 @@ async function* readFile(
   const { run, number } = file;
   const { gone } = c.get('life');
   const reader = `${deps.processId.toString('hex')}/${randomUUID()}`;
-  const parts = await beginReading(deps.db, run, number, reader);
+  const parts = await inTransaction(deps.db, (tx) => takeFile(tx, deps, file, reader));
   if (parts === 0) throw refuse('letters_dropped');
   for (let part = 0; part < parts; part += 1) {
     const sealed = await readPart(deps.db, run, number, part, reader);
@@ -83,7 +83,7 @@ async function* readFile(
     }
     await setTimeout(PROBE_MS, undefined, { signal: gone });
     const at = await readNow(deps.db);
-    const marking = mark(deps, file, at);
+    const marking = mark(deps, file, reader, at);
     // Registered before the answer to the mark, which may be lost after the mark was stored.
     endWith(deps, c, file, at, marking);
     await marking;
@@ -91,18 +91,33 @@ async function* readFile(
   }
 }
 
+/**
+ * Makes a download the only reader of its file. The mark and its reader change together: the mark of a download that was cut off would
+ * count again beside a reader whose process lives. @param at time of the download, to mark it @returns the number of parts; 0 if the file is gone
+ */
+async function takeFile(
+  tx: Transaction,
+  { secrets }: HandOutDeps,
+  { run, number }: LetterFile,
+  reader: string,
+  at?: number,
+): Promise<number> {
+  const now = await lockLetters(tx, run.votingEventId, run.id);
+  if (now === undefined || !isGenuineRun(secrets, now)) throw refuse('rows_disagree');
+  await requireReadable(tx, now, number, await readNow(tx));
+  const { [String(number)]: cutOff, ...others } = now.downloads;
+  const downloads = at === undefined ? others : { ...others, [String(number)]: at };
+  if (cutOff !== at) await updateLetters(tx, secrets, now, { downloads });
+  return beginReading(tx, run, number, reader);
+}
+
 /** @param at time of the download @throws ApiError 404 if the event was deleted, or moved to another cell */
-async function mark(deps: HandOutDeps, { event, run, number, keyId }: LetterFile, at: number): Promise<void> {
+async function mark(deps: HandOutDeps, file: LetterFile, reader: string, at: number): Promise<void> {
+  const { event, run, number, keyId } = file;
   await inTransaction(deps.db, async (tx) => {
     // A move to another cell (database) waits for this lock, and copies the mark. If it began earlier, the lock and the download fail.
     await holdForChange(tx, event.id);
-    const now = await lockLetters(tx, run.votingEventId, run.id);
-    if (now === undefined || !isGenuineRun(deps.secrets, now)) throw refuse('rows_disagree');
-    const { [String(number)]: before, ...others } = now.downloads;
-    // A mark that stood there when this download began is of a download that was cut off.
-    if (before !== run.downloads[String(number)]) throw refuse('already_downloaded');
-    await requireReadable(tx, { ...now, downloads: others }, number, at);
-    await updateLetters(tx, deps.secrets, now, { downloads: { ...others, [String(number)]: at } });
+    if ((await takeFile(tx, deps, file, reader, at)) === 0) throw refuse('letters_dropped');
     const author = { event, caller: { keyId } };
     await recordChange(tx, deps, changeBy(author, 'letters.downloaded', run.id, { after: { file: number } }));
   });

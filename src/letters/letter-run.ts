@@ -202,7 +202,7 @@ export async function deleteParts(executor: Executor, eventId: string, runId: st
 
 /** Begins a download of a file; another download of it then fails. @returns the number of parts; 0 if the file is gone */
 export async function beginReading(
-  db: Database,
+  db: Executor,
   { votingEventId, id }: LetterRun,
   number: number,
   reader: string,

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
-import { type Database, type Executor, inTransaction, type Transaction, valuesOf } from '#src/database/client.ts';
+import { type Database, inTransaction, type Transaction, valuesOf } from '#src/database/client.ts';
 import { inChunks } from '#src/database/in-chunks.ts';
-import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { defineJob, endJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import { placesIn, type Secrets } from '#src/platform/secrets.ts';
@@ -58,21 +58,24 @@ const erasedPlace = placesIn('jobs', 'erased_participants');
 export const eraseParticipantsJob = (db: Database, secrets: Secrets): Job<z.output<typeof erasing>> =>
   defineJob({
     ...ERASE_PARTICIPANTS,
-    async work({ eventId, sealed }) {
-      let erasure = secrets.open(sealed, erasedPlace(eventId)).toString('utf8');
-      const erase = async (maxRows: number): Promise<number> => {
-        const { rows } = await db.execute<{ erasure: string; seen: number }>(sql`
-          SELECT e.p_erasure::text AS erasure, e.seen FROM erase_participants(${eventId}, ${erasure}::jsonb, ${maxRows}) AS e`);
-        erasure = rows[0]?.erasure ?? erasure;
-        return rows[0]?.seen ?? 0;
-      };
-      if (await inChunks(erase, REMOVING_MS, ERASED_TOGETHER)) await enqueueErasure(db, secrets, eventId, erasure);
-    },
+    // One transaction with the end of the job: a repeated run would not find addresses that a committed step has erased.
+    work: ({ eventId, sealed }, run) =>
+      inTransaction(db, async (tx) => {
+        if (!(await endJob(tx, run))) return;
+        let erasure = secrets.open(sealed, erasedPlace(eventId)).toString('utf8');
+        const erase = async (maxRows: number): Promise<number> => {
+          const { rows } = await tx.execute<{ erasure: string; seen: number }>(sql`
+            SELECT e.p_erasure::text AS erasure, e.seen FROM erase_participants(${eventId}, ${erasure}::jsonb, ${maxRows}) AS e`);
+          erasure = rows[0]?.erasure ?? erasure;
+          return rows[0]?.seen ?? 0;
+        };
+        if (await inChunks(erase, REMOVING_MS, ERASED_TOGETHER)) await enqueueErasure(tx, secrets, eventId, erasure);
+      }),
   });
 
 /** Encrypts the identities in the job: the roll has erased them, so no row may show them. */
-const enqueueErasure = (executor: Executor, secrets: Secrets, eventId: string, erasure: string): Promise<void> =>
-  enqueue(executor, ERASE_PARTICIPANTS, { eventId, sealed: secrets.seal(erasure, erasedPlace(eventId)) });
+const enqueueErasure = (tx: Transaction, secrets: Secrets, eventId: string, erasure: string): Promise<void> =>
+  enqueue(tx, ERASE_PARTICIPANTS, { eventId, sealed: secrets.seal(erasure, erasedPlace(eventId)) });
 
 /** Removes erased voters from a poll's participation. For participants among them, queues the erasure from ballots and payments. */
 async function eraseParticipants(

@@ -252,9 +252,10 @@ export async function listNextVoters(
       SELECT max(n.notified_at) + ${pauseMs(kind)}::bigint AS until FROM notified_voters n JOIN wanted w ON w.id = n.voter_id
       WHERE n.voting_event_id = ${votingEventId} AND n.kind = ${noted} AND n.notified_at > now_ms() - ${pauseMs(kind)}::bigint
     ), claimed AS (
-      INSERT INTO notified_voters AS n (voting_event_id, voter_id, kind, notified_at)
-      SELECT ${votingEventId}, w.id, ${noted}, now_ms() FROM wanted w ORDER BY w.id
-      ON CONFLICT (voting_event_id, voter_id, kind) DO UPDATE SET notified_at = excluded.notified_at
+      INSERT INTO notified_voters AS n (voting_event_id, voter_id, kind, notified_at, notification_id)
+      SELECT ${votingEventId}, w.id, ${noted}, now_ms(), ${id} FROM wanted w ORDER BY w.id
+      ON CONFLICT (voting_event_id, voter_id, kind) DO UPDATE
+        SET notified_at = excluded.notified_at, notification_id = excluded.notification_id
       WHERE n.notified_at <= now_ms() - ${pauseMs(kind)}::bigint
       RETURNING voter_id
     ), mails AS (
@@ -308,15 +309,15 @@ export async function endMail(
     .returning();
   if (ended.length === 0) return false;
   if (forget)
-    await tx
-      .delete(notifiedVoters)
-      .where(
-        and(
-          eq(notifiedVoters.votingEventId, votingEventId),
-          eq(notifiedVoters.voterId, voterId),
-          eq(notifiedVoters.kind, notedAs(notification)),
-        ),
-      );
+    await tx.delete(notifiedVoters).where(
+      and(
+        eq(notifiedVoters.votingEventId, votingEventId),
+        eq(notifiedVoters.voterId, voterId),
+        eq(notifiedVoters.kind, notedAs(notification)),
+        // Another notification may have taken the voter since: its pause stays.
+        eq(notifiedVoters.notificationId, id),
+      ),
+    );
   const tries = end === 'sent' ? { refusedTries: 0 } : end === 'failed' ? { refusedTries: ONE_MORE_TRY } : {};
   await note(tx, notification, { [end]: sql`${notifications[end]} + 1`, ...tries });
   await finishIfDone(tx, votingEventId, id);
@@ -325,19 +326,22 @@ export async function endMail(
 
 /**
  * Opens a mail again that was counted as failed, for its job, which an operator runs again (completions 9.3). Call with the event locked.
- * @param isClaimed whether the voter still counts as mailed by this notification: the claim stays after a failure of a mail to who has not voted
  * @returns false if another notification has taken the voter since
  */
-export async function reopenMail(
-  tx: Transaction,
-  notification: Notification,
-  voterId: string,
-  isClaimed: boolean,
-): Promise<boolean> {
+export async function reopenMail(tx: Transaction, notification: Notification, voterId: string): Promise<boolean> {
   const { votingEventId, id, failed } = notification;
   if (failed === 0) return false;
-  const claim = { votingEventId, voterId, kind: notedAs(notification), notifiedAt: sql`now_ms()` };
-  const taken = isClaimed ? [claim] : await tx.insert(notifiedVoters).values(claim).onConflictDoNothing().returning();
+  const claim = { votingEventId, voterId, kind: notedAs(notification), notifiedAt: sql`now_ms()`, notificationId: id };
+  // A failed mail to who has not voted has left the claim (`endMail`). It begins again, so that the voter's pause does.
+  const taken = await tx
+    .insert(notifiedVoters)
+    .values(claim)
+    .onConflictDoUpdate({
+      target: [notifiedVoters.votingEventId, notifiedVoters.voterId, notifiedVoters.kind],
+      set: { notifiedAt: claim.notifiedAt },
+      setWhere: eq(notifiedVoters.notificationId, id),
+    })
+    .returning();
   if (taken.length === 0) return false;
   await tx.insert(notificationMails).values({ votingEventId, notificationId: id, voterId });
   await note(tx, notification, { failed: sql`${notifications.failed} - 1`, finishedAt: null });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { findMailLimit } from '#src/accounts/take-mail.ts';
 import { type Database, inPatientTransaction, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
-import { defineJob, enqueue, enqueueLast, GivenUp, type Job, type JobRun, PutOff } from '#src/jobs/queue.ts';
+import { defineJob, enqueue, enqueueLast, GivenUp, type Job, type JobRun, PutOff, wasTried } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
@@ -160,7 +160,8 @@ async function deliver(
   });
   if (outcome === 'sent') return 'sent';
   // After a later attempt, the key stays valid, because the mail of an earlier attempt may have arrived.
-  if (run.attempt === 1 && isTold(notification)) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
+  if (isTold(notification) && !(await wasTried(deps.db, run)))
+    await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
   return 'failed';
 }
 
@@ -180,7 +181,7 @@ const reopen = (deps: SendVoterKeyDeps, notification: Notification, voterId: str
   inPatientTransaction(deps.db, async (tx) => {
     await holdEvent(tx, notification.votingEventId);
     const current = await findNotification(tx, notification.votingEventId, notification.id);
-    return current !== undefined && reopenMail(tx, current, voterId, !isTold(notification));
+    return current !== undefined && reopenMail(tx, current, voterId);
   });
 
 /** Counts the outcome of a mail. If `keyStatus` does not show it, the pause before the voter's next mail applies even after a failure. */

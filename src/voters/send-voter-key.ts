@@ -3,7 +3,7 @@ import { findMailLimit } from '#src/accounts/take-mail.ts';
 import { inPatientTransaction, inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
-import { defineJob, GivenUp, type Job, type JobRun, PutOff } from '#src/jobs/queue.ts';
+import { defineJob, GivenUp, type Job, type JobRun, PutOff, wasTried } from '#src/jobs/queue.ts';
 import type { MailPart } from '#src/mail/compose-mail.ts';
 import type { MailWords } from '#src/mail/mail-words.ts';
 import { deliverMail, MAIL_ATTEMPTS, type Mail, type MailOutcome } from '#src/mail/mailer.ts';
@@ -134,7 +134,7 @@ async function mailKey(
   const outcome = await deliverVoterMail(deps, run, event, voter, { ...keyMail(event, voter, mail), holdsKey: true });
   if (outcome === 'sent') return;
   // After a later attempt, the key stays valid, because the mail of an earlier attempt may have arrived.
-  if (run.attempt === 1) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
+  if (!(await wasTried(deps.db, run))) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
   if (voter.source === 'registration') await expireRefused(deps, event, voter.id, mail.to);
 }
 

@@ -162,7 +162,7 @@ export const notificationMails = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.notificationId, table.voterId] })],
 );
 
-/** When a voter was last listed for mails of a kind; the next is `PAUSE_HOURS` later. Written whether or not the voter has voted. */
+/** When a voter was last listed for mails of a kind, and by which notification; the next is `PAUSE_HOURS` later. Written whether or not the voter has voted. */
 export const notifiedVoters = pgTable(
   'notified_voters',
   {
@@ -170,6 +170,7 @@ export const notifiedVoters = pgTable(
     voterId: text('voter_id').notNull(),
     kind: text().$type<NotificationKind | `rehearsal ${NotificationKind}`>().notNull(),
     notifiedAt: timeMs('notified_at').notNull(),
+    notificationId: text('notification_id').notNull(),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.kind] })],
 );

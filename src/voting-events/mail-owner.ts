@@ -3,11 +3,12 @@ import { findAccount } from '#src/accounts/repository.ts';
 import { takeMailOrWait } from '#src/accounts/take-mail.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
-import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { defineJob, type Job, type JobRun, PutOff } from '#src/jobs/queue.ts';
 import { mailWords } from '#src/mail/mail-words.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
+import { MINUTE_MS } from '#src/platform/clock.ts';
 import { eventDate } from './event-mail.ts';
-import { type Lifecycle, statusAt } from './lifecycle.ts';
+import { isFinalAt, type Lifecycle, statusAt } from './lifecycle.ts';
 import { findEventById } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
@@ -20,14 +21,19 @@ const mails = { maxAttempts: MAIL_ATTEMPTS, group: 'mails' } as const;
 export const MAIL_CLOSING = { ...mails, name: 'mail_event_closing', payload: closing } as const;
 export const MAIL_NOT_OPENED = { ...mails, name: 'mail_event_not_opened', payload: notOpened } as const;
 
-/** The status of an event as if no rehearsal were running, because a rehearsal does not change when the event closes. */
-export const realStatusAt = (event: Omit<Lifecycle, 'rehearsalSince'>, nowMs: number) =>
-  statusAt({ ...event, rehearsalSince: null }, nowMs);
+/** The status of an event as if no rehearsal were running: neither a rehearsal nor the close of its round changes when the event closes. */
+export const realStatusAt = (event: Lifecycle, nowMs: number) =>
+  statusAt(event.rehearsalSince === null ? event : { ...event, rehearsalSince: null, closedAt: null }, nowMs);
 
-/** Whether an event has not ended, and its end is still that for which a job was queued. */
+/**
+ * Whether an event has not ended, and its end is still that for which a job was queued.
+ * @throws PutOff while a mistaken close can be undone (completions 3, rule 2)
+ */
 export function isClosing(event: VotingEvent, endsAt: number, nowMs: number): boolean {
+  if (event.endsAt !== endsAt || endsAt <= nowMs) return false;
   const status = realStatusAt(event, nowMs);
-  return event.endsAt === endsAt && (status === 'open' || status === 'scheduled');
+  if (status === 'closed' && !isFinalAt(event, nowMs)) throw new PutOff(nowMs + MINUTE_MS);
+  return status === 'open' || status === 'scheduled';
 }
 
 type OwnerMailDeps = Pick<Deps, 'db' | 'secrets' | 'mailer'>;

@@ -148,7 +148,7 @@ const NOTICE_MS = DAY_MS;
 /** Queues the announcement of an end a day ahead (completions 3, rule 2): for a new end, or when an event with an end leaves the draft. */
 export async function scheduleClosing(
   tx: Transaction,
-  before: Omit<Lifecycle, 'rehearsalSince'> | undefined,
+  before: Lifecycle | undefined,
   event: VotingEvent,
   nowMs: number,
 ): Promise<void> {

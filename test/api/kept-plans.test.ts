@@ -134,7 +134,7 @@ describe('the planner does not know of which events the rows of a table are, so 
 
   test('a mailing goes on to its next voters', async () => {
     await own.behindTheGuards([
-      `INSERT INTO notified_voters (voting_event_id, voter_id, kind, notified_at) SELECT $1, ${VOTER}, 'key', now_ms() FROM generate_series(1, 40000) AS n`,
+      `INSERT INTO notified_voters (voting_event_id, voter_id, kind, notified_at, notification_id) SELECT $1, ${VOTER}, 'key', now_ms(), 'ntf_0' FROM generate_series(1, 40000) AS n`,
       [large],
     ]);
     const made = { id: 'ntf_1', kind: 'key', audience: 'all', listedTo: '', listUntil: 'vtr_9', rehearsal: false };

@@ -53,6 +53,13 @@ async function download(event: TestEvent, id: string, file = 1): Promise<Buffer>
   return bytes;
 }
 
+/** A download that hangs up while it reads. */
+async function breakOff(event: TestEvent, id: string): Promise<void> {
+  const [response] = await once(get(`${service.url}${await linkTo(event, id)}`), 'response');
+  await once(response, 'data');
+  response.destroy();
+}
+
 const refusedPdf = async (event: TestEvent, id: string, file = 1) =>
   refusalOf(await of(event).send('GET', `/letters/${id}/pdf?file=${file}`));
 
@@ -210,12 +217,7 @@ describe('a file of letters', () => {
     const event = await create();
     await addVoters(event, { voterId: 'M-1' }, { voterId: 'M-2' });
     const { id } = await print(event);
-    for (let tries = 0; tries < 3; tries += 1) {
-      const request = get(`${service.url}${await linkTo(event, id)}`);
-      const [response] = await once(request, 'response');
-      await once(response, 'data');
-      response.destroy();
-    }
+    for (let tries = 0; tries < 3; tries += 1) await breakOff(event, id);
     const [one, two] = readPdf(await download(event, id)).pages;
     expect(KEY.test(one ?? '') && KEY.test(two ?? '')).toBe(true);
     expect(await refusedPdf(event, id)).toEqual([409, 'already_downloaded']);
@@ -241,7 +243,7 @@ describe('a file of letters', () => {
     expect(await refusedPdf(event, id)).toEqual([409, 'already_downloaded']);
   });
 
-  test('may be asked for again once the process that marked its download has died, and not while it lives', async () => {
+  test('may be asked for again once the process that marked its download has died, also after one that was cut off, and not while it lives', async () => {
     const event = await create();
     await addVoters(event, { voterId: 'M-1' });
     const { id } = await print(event);
@@ -252,6 +254,8 @@ describe('a file of letters', () => {
     expect(await refusedPdf(event, id)).toEqual([409, 'already_downloaded']);
     // As a process leaves it that is killed here: no other one has this ID.
     await service.query("UPDATE letter_parts SET reader = repeat('0', 32) || '/1' WHERE run_id = $1", [id]);
+    await breakOff(event, id);
+    await untilTrue(async () => (await of(event).send('GET', `/letters/${id}/pdf`)).status === 302);
     const [link, beside] = [await linkTo(event, id), await linkTo(event, id)];
     expect(readPdf((await service.call('GET', link)).bytes).pages).toHaveLength(1);
     expect([(await service.call('GET', beside)).status, await refusedPdf(event, id)]).toEqual([

@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { demand, fieldOf, refusalOf, valuesOf } from '#test/harness/answers.ts';
 import { finishEvent, type TestEvent, tendLog, visitor, votesFor } from '#test/harness/elections.ts';
+import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { decide, PRICE, RETURN_URL, soldCredits, usePaidService } from '#test/harness/payments.ts';
@@ -310,6 +311,31 @@ describe('the erasure of a participant of a poll', () => {
     const second = await event.page('register/candidate', { paymentAttemptId: attempt });
     expect(refusalOf(second)).toEqual([409, 'payment_cancelled']);
     await event.refunded(attempt);
+  });
+
+  test('reaches credits that they bought from another device by the address of a later vote, also if it is interrupted', async () => {
+    const payments = { payToVote: PRICE.provider_a, repeatVotes: true };
+    const voter = { requireVoterId: true, saveVoterInfo: true };
+    const event = await poll('provider_a', { payments, voter }, [PLURALITY, soldCredits('provider_a')]);
+    const [first, second] = event.positions;
+    const votes = [{ positionId: first?.id, candidateId: first?.candidates[0] }];
+    const person = { visitorId: visitor(), voterId: 'G-1', name: 'Greta', votes };
+    const email = 'later@own.example';
+    for (const address of ['first@own.example', email]) await event.vote({ ...person, email: address });
+    const order = { positionId: second?.id, credits: 1, visitorId: visitor(), name: 'Greta', email };
+    const bought = await event.buy('quadratic-credits/checkout', order);
+    demand(await event.page('quadratic-credits/checkout', { paymentAttemptId: bought }), 200);
+    await close(event);
+    expect(await found(event, email)).toBe(2);
+    let steps = 0;
+    const restore = interceptStatements((text, send) => {
+      if (!text.includes('FROM erase_participants(')) return send();
+      steps += 1;
+      return steps === 2 ? Promise.reject(new Error('Connection terminated')) : send();
+    });
+    onTestFinished(restore);
+    await erase(event, 'Greta');
+    expect([steps, await found(event, email)]).toEqual([4, 0]);
   });
 
   test('reaches credits that they bought by their visitor ID, where they voted by their voter ID', async () => {

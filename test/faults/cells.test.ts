@@ -1,10 +1,13 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ACTING, listTables, SHARED, STAYING, tablesOfEvents } from '#src/cells/account-rows.ts';
 import { finishMoves, MoveRefused, takeBack } from '#src/cells/finish-move.ts';
 import { moveAccount, type Stage } from '#src/cells/move-account.ts';
 import { readConfig } from '#src/config.ts';
 import type { Deps } from '#src/deps.ts';
+import { joinCell } from '#src/prepare-start.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { refusalOf } from '#test/harness/answers.ts';
 import { startDatabaseProxy } from '#test/harness/database-proxy.ts';
@@ -380,6 +383,18 @@ describe('a cell that falls silent', () => {
     }
     await untilTrue(async () => (await there.get('/voting-events')).status === 200);
   });
+});
+
+test('a cell is begun beside a silent one, also where its server ends transactions that rest for 3 seconds', async () => {
+  const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  onTestFinished(() => void silent.close());
+  const name = new URL(databaseC.url).pathname.slice(1);
+  await cellOf('c').db.execute(`ALTER DATABASE "${name}" SET idle_in_transaction_session_timeout = '3s'`);
+  const own = { name: 'c', url: databaseC.url };
+  const { port } = silent.address() as AddressInfo;
+  const databaseCells = [{ name: 'b', url: `postgres://voting@127.0.0.1:${port}/b` }, own];
+  await joinCell({ ...service.deps.config, databaseCells }, service.databaseUrl, own);
 });
 
 test('a list of cells that is wrong is refused in one line that names the setting and no password', () => {

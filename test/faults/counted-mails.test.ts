@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Deps } from '#src/deps.ts';
+import { retryFailedJobs } from '#src/jobs/inspect.ts';
 import { runJobs } from '#src/jobs/run-jobs.ts';
+import { MailFault } from '#src/mail/mailer.ts';
 import { allJobs } from '#src/work.ts';
 import { cellsOf } from '#test/harness/cells.ts';
 import { createTestEvent, demand, PLURALITY } from '#test/harness/elections.ts';
 import { startMailServer } from '#test/harness/mail-server.ts';
+import { voterKeyIn } from '#test/harness/mails.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
 import { use, useDatabase } from '#test/harness/use.ts';
 
@@ -115,3 +118,28 @@ describe('a mail that is tried again', async () => {
     expect(names()).toHaveLength(6);
   });
 });
+// Completions 4.3: a mailed key stays valid until the event closes.
+test.each(['/voters/notify', '/voters/:id/voter-key'])(
+  'a key that may have arrived stays valid where its job is run again by hand, and its recipient is refused then (%s)',
+  async (path) => {
+    const account = await service.account();
+    const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, true);
+    const own = account.of(event);
+    const email = `vera@${event.code}.example`;
+    const { id } = await own.make('/voters', { name: 'Vera', email });
+    const body = path === '/voters/notify' ? { audience: 'all', kind: 'key' } : {};
+    demand(await own.post(path.replace(':id', id), body), 202);
+    const refuse = (reason: 'mail_refused' | 'recipient_refused') => new MailFault(reason, 'EENVELOPE', '550');
+    using send = vi.spyOn(service.deps.mailer, 'send').mockRejectedValue(refuse('mail_refused'));
+    // The mail arrives, and the connection breaks before the answer.
+    send.mockRejectedValueOnce(new MailFault('temporary', 'ECONNECTION', undefined));
+    await work();
+    const voterKey = voterKeyIn(send.mock.calls[0]?.[0].text ?? '');
+    await query('UPDATE jobs SET run_at = now_ms()');
+    await work();
+    send.mockRejectedValue(refuse('recipient_refused'));
+    expect(await retryFailedJobs(service.deps.db)).toBe(1);
+    await work();
+    expect((await account.page(event, 'voter/check', { voterKey, email })).body.data).toEqual({ eligible: true });
+  },
+);

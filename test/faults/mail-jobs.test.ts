@@ -178,6 +178,41 @@ test('mails of a mailing that were refused for good are sent when they are retri
   expect(mails.taken).toHaveLength(4);
 });
 
+// Completions 10.2: no reminder twice within 6 hours, also where the mails of an earlier mailing are retried.
+test('a reminder that was refused for good is retried unless its voter was reminded since, and none follows it at once', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
+  const roll = await createRoll(service, account, 3);
+  const path = `/voting-events/${roll.event.id}`;
+  const remind = async () => {
+    const body = { audience: 'not_voted', kind: 'reminder' };
+    const { id } = demand(await account.post(`${path}/voters/notify`, body), 202);
+    await untilTrue(async () => (await account.show(`${path}/notifications/${id}`)).finishedAt !== null);
+  };
+  const retry = async () => {
+    await retryFailedJobs(service.deps.db);
+    await untilTrue(async () => (await listJobs(service.deps.db, { task: 'mail_notified_voter' })).length === 0);
+  };
+  const pass7Hours = () => service.query('UPDATE notified_voters SET notified_at = notified_at - 7 * 3600000');
+  mails.answerWith(async () => ({ code: 550, words: '5.7.1 this sender may not send' }));
+  await work();
+  await remind();
+  await pass7Hours();
+  const [gone] = roll.voters;
+  mails.answerWith(async ({ to }) => (to === gone?.email ? { code: 550, words: '5.7.1 not to this one' } : undefined));
+  await remind();
+  await pass7Hours();
+  mails.answerWith(async () => undefined);
+  await retry();
+  expect(mails.taken.map(({ to }) => to).toSorted()).toEqual(roll.voters.map(({ email }) => email));
+  await remind();
+  expect(mails.taken.filter(({ to }) => to === gone?.email)).toHaveLength(1);
+  expect(mails.taken).toHaveLength(5);
+});
+
 test('a key that is used while its mail is still noted as sent stays used', async ({
   service,
   account,

@@ -1,4 +1,14 @@
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { chmod, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -6,6 +16,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import {
+  BIN,
   hasPostgresTools,
   makeServerFolder,
   type OwnServer,
@@ -21,10 +32,10 @@ let server: OwnServer;
 const restored: string[] = [];
 
 /** Runs `restore` into a folder of this name; the folder, the port, and how the command ended. */
-async function restore(name: string, from = archive, onStarted?: Parameters<typeof runCommand>[3]) {
+async function restore(name: string, from = archive, onStarted?: Parameters<typeof runCommand>[3], settings = {}) {
   const [to, port] = [path.join(folder, name), await freePort()];
   const words = ['--backup', path.join(folder, 'backup'), '--archive', from, '--to', to, '--port', String(port)];
-  const { code, stdout } = await runCommand(['restore', ...words, '--json'], {}, undefined, onStarted);
+  const { code, stdout } = await runCommand(['restore', ...words, '--json'], settings, undefined, onStarted);
   if (code === 0) restored.push(to);
   return { to, port, code, stdout };
 }
@@ -116,6 +127,17 @@ describe.skipIf(!hasPostgresTools)('a restore', () => {
       expect(existsSync(end.to)).toBe(false);
     },
   );
+
+  test('of a server that writes its log in another language is done', async () => {
+    const programs = path.join(folder, 'german');
+    mkdirSync(programs);
+    for (const name of readdirSync(BIN).filter((name) => name !== 'postgres'))
+      symlinkSync(path.join(BIN, name), path.join(programs, name));
+    const german = `[ "$1" = --version ] || set -- -c lc_messages=C.UTF-8 "$@"\nLANGUAGE=de exec ${BIN}/postgres "$@"\n`;
+    writeFileSync(path.join(programs, 'postgres'), `#!/bin/sh\n${german}`, { mode: 0o755 });
+    const end = await restore('in-german', archive, undefined, { PG_BIN: programs });
+    expect([end.code, await rowsOn(end.port)]).toEqual([0, 5]);
+  });
 
   test("into a folder with 'quotes' and blanks is done", async () => {
     const end = await restore("with 'quotes' and blanks");

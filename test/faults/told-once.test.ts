@@ -12,16 +12,27 @@ const { deps, query } = service;
 
 afterEach(() => vi.restoreAllMocks());
 
-/** Runs every job, also one that waits for its next attempt, until none is left. */
-async function work(): Promise<void> {
+/** Runs every job, also one that waits for a later time, until none is left; or only those that are due. */
+async function work(all = true): Promise<void> {
+  const left = all ? 'true' : 'run_at <= now_ms() + 1000';
   const runner = await runJobs(deps.jobDatabases.deletions, deps.log, allJobs(deps), []);
   await untilTrue(async () => {
-    await query('UPDATE jobs SET run_at = now_ms() WHERE held_by IS NULL AND run_at > now_ms()');
+    if (all) await query('UPDATE jobs SET run_at = now_ms() WHERE held_by IS NULL AND run_at > now_ms()');
     runner.wake();
-    return (await query('SELECT FROM jobs WHERE attempts < max_attempts')).length === 0;
+    return (await query(`SELECT FROM jobs WHERE attempts < max_attempts AND ${left}`)).length === 0;
   });
   await runner.stop();
 }
+
+/** How many messages of a type the receivers of an account are sent. */
+const messages = async ({ id }: TestAccount, type: EventType): Promise<number> =>
+  (
+    await query(
+      `SELECT DISTINCT d.message_id FROM webhook_deliveries d
+       JOIN webhook_endpoints e ON e.id = d.endpoint_id WHERE e.account_id = $1 AND d.event_type = $2`,
+      [id, type],
+    )
+  ).length;
 
 interface Scene {
   readonly account: TestAccount;
@@ -83,12 +94,27 @@ test.each(CAUSES)(
     const isLost = loseCommitAfter(/record_webhook_events/);
     await work();
     expect(isLost()).toBe(true);
-    const told = await query(
-      `SELECT count(DISTINCT d.message_id)::int AS messages FROM webhook_deliveries d
-       JOIN webhook_endpoints e ON e.id = d.endpoint_id WHERE e.account_id = $1 AND d.event_type = $2`,
-      [account.id, type],
-    );
-    expect(told).toEqual([{ messages: 1 }]);
+    expect(await messages(account, type)).toBe(1);
     expect(service.mails(mailed)).toHaveLength(type === 'voting_event.closing' ? 1 : 0);
   },
 );
+
+// Completions 3, rule 2, and 10.5: a mistaken close can be undone, and a rehearsal does not change when the event closes.
+test.each([
+  ['closed by mistake', true, ['closed'], 'open'],
+  ['rehearsed, in a round that is closed', false, ['rehearsal', 'closed'], 'draft'],
+] as const)('an end is announced a day ahead although its event is %s then', async (_what, isOpen, changes, back) => {
+  const account = await service.account();
+  const HOUR_MS = 3_600_000;
+  const times = { ...(isOpen ? {} : { startsAt: Date.now() + HOUR_MS }), endsAt: Date.now() + 23 * HOUR_MS };
+  const own = account.of(await account.event({ type: 'election', ...times }, PLURALITY, isOpen));
+  await account.make('/webhook-endpoints', {
+    url: 'https://hooks.example/votes',
+    eventTypes: ['voting_event.closing'],
+  });
+  for (const status of changes) await own.change('', { status });
+  await work(false);
+  await own.change('', { status: back });
+  await work();
+  expect(await messages(account, 'voting_event.closing')).toBe(1);
+});

@@ -6,7 +6,7 @@ import { freePort } from './started-service.ts';
 import { runStatements } from './test-database.ts';
 
 /** PostgreSQL as it is installed on a machine, with all its programs. */
-const BIN = process.env['PG_BIN'] ?? '/usr/lib/postgresql/15/bin';
+export const BIN = process.env['PG_BIN'] ?? '/usr/lib/postgresql/15/bin';
 
 /** Whether tests of its programs can run here; where REQUIRE_POSTGRES_TOOLS is set they run, and fail where there are none. */
 export const hasPostgresTools =

@@ -27,7 +27,7 @@ test.each(['draft', 'open'])(
       // Holds the job between its first and its last statement, as a large roll does.
       await client.query('BEGIN');
       const claim =
-        "INSERT INTO notified_voters (voting_event_id, voter_id, kind, notified_at) VALUES ($1, $2, 'rehearsal key', 1)";
+        "INSERT INTO notified_voters (voting_event_id, voter_id, kind, notified_at, notification_id) VALUES ($1, $2, 'rehearsal key', 1, '')";
       await client.query(claim, [event.id, voterId]);
       const listed = listNotifiedVotersJob(service.deps.db).work(order, FIRST);
       await untilTrue(async () => (await countWaiting(service)) === 1);
