@@ -35,6 +35,8 @@ export function withCell<T>(
 /** PostgreSQL's error for a lock that another holds. */
 export const LOCKED = '55P03';
 const NO_WAIT_MS = 1;
+/** The number of the lock of an account in a cell, as SQL. */
+export const LOCK_OF_MOVES = "hashtextextended('move ' || $1, 0)";
 
 /**
  * Runs `work` with the lock of an account in a cell. A move holds this lock in both of its cells; functions that show or delete a copy hold
@@ -49,12 +51,10 @@ export function withAccount<T>(
 ): Promise<T> {
   return withCell(requireServed(cell), async (client) => {
     await client.query(`SET lock_timeout = ${waitMs}`);
-    await client
-      .query("SELECT pg_advisory_lock(hashtextextended('move ' || $1, 0))", [account])
-      .catch((fault: unknown) => {
-        if (databaseErrorCode(fault) !== LOCKED) throw fault;
-        throw new MoveRefused('another command moves this account, or what it left is being deleted: try again');
-      });
+    await client.query(`SELECT pg_advisory_lock(${LOCK_OF_MOVES})`, [account]).catch((fault: unknown) => {
+      if (databaseErrorCode(fault) !== LOCKED) throw fault;
+      throw new MoveRefused('another command moves this account, or what it left is being deleted: try again');
+    });
     await client.query('SET lock_timeout = 0');
     return work(client);
   });

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import pg from 'pg';
 import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
 import { finishMoves, MoveRefused, takeBack } from '#src/cells/finish-move.ts';
 import { showCells } from '#src/commands/cell-status.ts';
@@ -6,7 +7,7 @@ import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
 import { demand, votesFor } from '#test/harness/elections.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { startTestService, type TestService } from '#test/harness/test-service.ts';
+import { startTestService, type TestService, untilTrue } from '#test/harness/test-service.ts';
 import { keepLog, useDatabase } from '#test/harness/use.ts';
 
 // docs/scaling.md, "A move": what a database of several has that came back from a backup is compared with what moved since.
@@ -14,7 +15,7 @@ import { keepLog, useDatabase } from '#test/harness/use.ts';
 const [main, b, c] = [await useDatabase(), await useDatabase(), await useDatabase()];
 const adminUrl = inject('databaseUrl');
 const secretKey = randomBytes(32).toString('base64');
-const { log, lines } = keepLog('error');
+const { log, lines } = keepLog('warn');
 
 /** Without workers: a test finishes a move when it is to be finished. */
 async function start(cells = `b=${b.url},c=${c.url}`, worker = false): Promise<TestService> {
@@ -87,6 +88,37 @@ test('an account that moved since the backup of its old cell is served from the 
   expect(await kept()).toHaveLength(1);
   await takeBack(cellOf('main'), cellOf('b'), account.id);
   expect([await kept(), await read('b', 'SELECT 1 FROM arriving_rows'), await countIn(after)]).toEqual([[], [], 2]);
+});
+
+test.each(['b', 'main'])('cell %s is not served before every older state in it is set aside', async (from) => {
+  const [old, to] = from === 'b' ? [b, 'main'] : [main, 'b'];
+  const before = await start();
+  const accounts = [await before.account('enterprise', from), await before.account('enterprise', from)];
+  await before.stop();
+  const restore = await backUp(old);
+  const service = await start();
+  for (const account of accounts) await cellsOf(service).move(account, from, to);
+  await service.stop();
+  await restore();
+  const session = new pg.Client({ connectionString: old.url });
+  await session.connect();
+  onTestFinished(() => session.end());
+  const { rows } = await session.query('SELECT id FROM accounts WHERE id = ANY ($1)', [accounts.map(({ id }) => id)]);
+  await session.query('BEGIN');
+  await session.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [rows[0].id]);
+  const starting = start();
+  await untilTrue(() => lines.some(({ cell, account }) => cell === from && account === rows[0].id));
+  await untilTrue(async () => (await session.query('SELECT FROM accounts WHERE id = $1', [rows[1].id])).rowCount === 0);
+  if (from === 'b') {
+    const { call, deps } = await starting;
+    const answers = await Promise.all(accounts.map(({ read }) => call('GET', '/me', undefined, { key: read })));
+    expect([deps.cells.get('b')?.standing.isServed, ...answers.map(({ status }) => status)]).toEqual([false, 200, 200]);
+    expect((await call('GET', '/health')).status).toBe(200);
+  }
+  await session.query('COMMIT');
+  const { deps } = await starting;
+  await untilTrue(() => deps.cells.get('b')?.standing.isServed === true);
+  for (const account of accounts) expect(await cellsOf({ deps }).homesOf(account)).toEqual([to]);
 });
 
 test('what an account left is kept while the cell that it moved to has an older state of it', async () => {
