@@ -174,3 +174,43 @@ test('an event names its guests as before where an older state of a guest is set
   await restore();
   expect(await shownOn(await start())).toEqual(shown);
 });
+
+test('a copy of an earlier move in a restored cell goes by itself when the account is in a third cell since', async () => {
+  const before = await start();
+  const account = await before.account('enterprise', 'main');
+  const event = await account.event();
+  await expect(cellsOf(before).move(account, 'main', 'b', cutAt('copied'))).rejects.toThrow(Killed);
+  await before.stop();
+  const restore = await backUp();
+  const service = await start();
+  await cellsOf(service).move(account, 'main', 'c');
+  await service.stop();
+  await restore();
+  const after = await start();
+  const { cellOf, homesOf, read } = cellsOf(after);
+  expect(await read('b', 'SELECT 1 FROM voting_events WHERE id = $1', [event.id])).toHaveLength(1);
+  await finishMoves(cellOf('b'));
+  expect(await read('b', 'SELECT 1 FROM voting_events WHERE id = $1', [event.id])).toEqual([]);
+  expect([await read('b', 'SELECT 1 FROM arriving_rows'), await homesOf(account)]).toEqual([[], ['c']]);
+  await read('c', 'UPDATE api_keys SET revoked_at = now_ms() WHERE account_id = $1', [account.id]);
+  expect((await after.call('GET', '/me', undefined, { key: account.read })).status).toBe(401);
+});
+
+test('what a copy in a restored cell has stays while the account is nowhere else, or in an older state', async () => {
+  const { account, event, restore: restoreOldest, service } = await moveAfterBackup();
+  await expect(cellsOf(service).move(account, 'main', 'c', cutAt('copied'))).rejects.toThrow(Killed);
+  await service.stop();
+  const restoreCopy = await backUp(c);
+  const moving = await start();
+  await cellsOf(moving).move(account, 'main', 'c');
+  await moving.stop();
+  for (const restore of [restoreCopy, restoreOldest]) {
+    await restore();
+    const after = await start();
+    await finishMoves(cellsOf(after).cellOf('c'));
+    expect(
+      await cellsOf(after).read('c', 'SELECT 1 FROM ballot_queue WHERE voting_event_id = $1', [event.id]),
+    ).toHaveLength(2);
+    await after.stop();
+  }
+});
