@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { finishMoves, showMovedAccounts } from '#src/cells/finish-move.ts';
 import { setOlderAside } from '#src/cells/move-account.ts';
-import { watchCells } from '#src/cells/open-cells.ts';
+import { noteGuests, watchCells } from '#src/cells/open-cells.ts';
 import { servedCells } from '#src/database/other-cells.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
@@ -39,9 +39,13 @@ export async function serveOthers({ deps, databaseUrl, start, add, stopping }: O
       return start(cell, url);
     });
   };
-  /** Compares the states of accounts in all cells that are served, and in cells that are to be. */
-  const compare = (begun: readonly (RunningCell | undefined)[]) =>
-    setOlderAside([deps, ...servedCells(deps), ...begun.flatMap((running) => running?.deps ?? [])]);
+  /** Compares all cells that are served, and cells that are to be. @returns those that must not be served yet */
+  const compare = async (begun: readonly (RunningCell | undefined)[]) => {
+    const all = [deps, ...servedCells(deps), ...begun.flatMap((running) => running?.deps ?? [])];
+    const unclear = await setOlderAside(all);
+    await noteGuests(all);
+    return unclear;
+  };
   const serve = async (name: string, running: RunningCell): Promise<boolean> => {
     running.deps.standing.isServed = true;
     add(running);

@@ -214,3 +214,22 @@ test('what a copy in a restored cell has stays while the account is nowhere else
     await after.stop();
   }
 });
+
+test.each(['main', 'c'])(
+  'the list of a guest in a restored cell has the event of an owner who moved to cell %s since',
+  async (to) => {
+    const before = await start(undefined, true);
+    const [owner, guest] = [await before.account('enterprise', 'b'), await before.account('enterprise', 'b')];
+    const event = await owner.event();
+    await shareEvent(before, owner, event, guest, 'editor');
+    await before.stop();
+    const restore = await backUp();
+    const service = await start();
+    await cellsOf(service).move(owner, 'b', 'main');
+    if (to === 'c') await cellsOf(service).move(owner, 'main', 'c');
+    await service.stop();
+    await restore();
+    const { body } = await (await start()).call('GET', '/voting-events', undefined, { key: guest.read });
+    expect(body.data).toMatchObject([{ id: event.id }]);
+  },
+);
