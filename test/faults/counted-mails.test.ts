@@ -6,7 +6,7 @@ import { allJobs } from '#src/work.ts';
 import { cellsOf } from '#test/harness/cells.ts';
 import { createTestEvent, demand, PLURALITY } from '#test/harness/elections.ts';
 import { startMailServer } from '#test/harness/mail-server.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { startTestService, untilTrue, useService } from '#test/harness/test-service.ts';
 import { use, useDatabase } from '#test/harness/use.ts';
 
 const service = await useService({ worker: false });
@@ -114,4 +114,15 @@ describe('a mail that is tried again', async () => {
     // The first one stands twice: refused, and taken.
     expect(names()).toHaveLength(6);
   });
+});
+
+test('a mail is sent, and counted once, where one secret key is listed twice, as before or after a rotation', async () => {
+  const key = randomBytes(32).toString('base64');
+  await using twice = await startTestService({ worker: false, secretKey: `${key},${key.replace(/=+$/, '')}` });
+  const account = await twice.account();
+  const event = await createTestEvent(twice, account, { type: 'election' });
+  const { id } = await account.of(event).make('/voters', { name: 'Vera', email: 'vera@club.example' });
+  for (let count = 0; count < 6; count += 1) demand(await account.of(event).post(`/voters/${id}/voter-key`), 202);
+  await work([], twice.deps);
+  expect(twice.mails()).toHaveLength(5);
 });
