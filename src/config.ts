@@ -130,6 +130,8 @@ const environmentSchema = z.object({
     .string()
     .transform((value) => value.split(',').map((part) => part.trim()))
     .pipe(z.array(key32('32 bytes')).min(1))
+    // A key that a template lists twice would make each mail count twice in one statement.
+    .transform((keys) => keys.filter((key, at) => keys.findIndex((one) => one.equals(key)) === at))
     .optional(),
   /** The key that signs the ballot logs. If undefined, it is derived from the secret key. */
   LOG_SIGNING_KEY: key32('32 bytes').optional(),

@@ -262,7 +262,8 @@ export async function startService(
     stopping: stopping.signal,
     observe: (request) => metrics.observe(request),
     async readHealth() {
-      const checks = await Promise.all(running.map((cell) => cell.checks()));
+      const served = running.filter((cell) => cell.deps.standing.isServed);
+      const checks = await Promise.all(served.map((cell) => cell.checks()));
       return { uptimeMs: Math.round(performance.now() - startedAt), checks: joinChecks(checks) };
     },
     onReplaced: replaced.resolve,

@@ -64,7 +64,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   reference: 2766,
   jobs: 635,
   mail: 618,
-  accounts: 1016,
+  accounts: 1023,
   webhooks: 2648,
   'voting-events': 5435,
   'ballot-definition': 3934,
@@ -79,11 +79,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1049,
   console: 1142,
   demo: 435,
-  cells: 1381,
+  cells: 1426,
   commands: 4494,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_141;
+const LINES_OF_ALL = 69_206;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

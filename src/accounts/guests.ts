@@ -25,6 +25,13 @@ export async function noteArrivingGuest(executor: Executor, accountId: string, c
   );
 }
 
+/** The accounts of this cell among `ids` for which `noteGuestCell` has stored nothing of the cell. */
+export const listUnnoted = (executor: Executor, ids: readonly string[], cell: string): Promise<string[]> =>
+  valuesOf(
+    executor,
+    sql`SELECT id FROM accounts WHERE id = ANY (${sql.param(ids)}::text[]) EXCEPT SELECT account_id FROM guest_cells WHERE cell = ${cell}`,
+  );
+
 /** Names of the other cells that may have events shared with an account of this cell. */
 export const listGuestCells = (executor: Executor, accountId: string): Promise<string[]> =>
   valuesOf(executor, sql`SELECT cell FROM guest_cells WHERE account_id = ${accountId} ORDER BY cell`);

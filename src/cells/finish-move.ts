@@ -3,7 +3,7 @@ import { findAccount } from '#src/accounts/repository.ts';
 import { enqueueRemovalOfDeadRows } from '#src/ballot-log/rewrite-roll.ts';
 import { type Database, databaseErrorCode, withClient } from '#src/database/client.ts';
 import { CHUNK_ROWS, inChunks } from '#src/database/in-chunks.ts';
-import { CellSilent, firstOfCells, requireServed } from '#src/database/other-cells.ts';
+import { CellSilent, firstOfCells, requireServed, servedCells } from '#src/database/other-cells.ts';
 import { requireSchemaNumber } from '#src/database/schema-number.ts';
 import type { Deps } from '#src/deps.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
@@ -35,6 +35,8 @@ export function withCell<T>(
 /** PostgreSQL's error for a lock that another holds. */
 export const LOCKED = '55P03';
 const NO_WAIT_MS = 1;
+/** The number of the lock of an account in a cell, as SQL. */
+export const LOCK_OF_MOVES = "hashtextextended('move ' || $1, 0)";
 
 /**
  * Runs `work` with the lock of an account in a cell. A move holds this lock in both of its cells; functions that show or delete a copy hold
@@ -49,12 +51,10 @@ export function withAccount<T>(
 ): Promise<T> {
   return withCell(requireServed(cell), async (client) => {
     await client.query(`SET lock_timeout = ${waitMs}`);
-    await client
-      .query("SELECT pg_advisory_lock(hashtextextended('move ' || $1, 0))", [account])
-      .catch((fault: unknown) => {
-        if (databaseErrorCode(fault) !== LOCKED) throw fault;
-        throw new MoveRefused('another command moves this account, or what it left is being deleted: try again');
-      });
+    await client.query(`SELECT pg_advisory_lock(${LOCK_OF_MOVES})`, [account]).catch((fault: unknown) => {
+      if (databaseErrorCode(fault) !== LOCKED) throw fault;
+      throw new MoveRefused('another command moves this account, or what it left is being deleted: try again');
+    });
     await client.query('SET lock_timeout = 0');
     return work(client);
   });
@@ -170,16 +170,18 @@ export async function finishMove(from: Deps, to: Deps, account: string, waitMs =
 }
 
 /** A cell's unfinished moves: each account, and the other cell. */
-async function listMoves({ db, cells }: Deps, text: string): Promise<{ account: string; other: Deps }[]> {
-  const { rows } = await db.$client.query<{ account: string; cell: string }>(text);
-  return rows.flatMap(({ account, cell }) => {
+async function listMoves({ db, cells }: Deps, text: string): Promise<{ account: string; other: Deps; at: number }[]> {
+  const { rows } = await db.$client.query<{ account: string; cell: string; at: number }>(text);
+  return rows.flatMap(({ account, cell, at }) => {
     const other = cells.get(cell);
-    return other === undefined ? [] : { account, other };
+    return other === undefined ? [] : { account, other, at };
   });
 }
 
-const LEFT_FOR = 'SELECT account_id AS account, to_cell AS cell FROM moved_accounts ORDER BY moved_at';
-const COPIED_FROM = 'SELECT DISTINCT account_id AS account, from_cell AS cell FROM arriving_rows';
+const LEFT_FOR =
+  'SELECT account_id AS account, to_cell AS cell, moved_at::float8 AS at FROM moved_accounts ORDER BY moved_at';
+const COPIED_FROM = `SELECT account_id AS account, from_cell AS cell, (content ->> 'moved_at')::float8 AS at
+  FROM arriving_rows WHERE table_name = 'accounts'`;
 
 /** Logs the fault of a move, so that it does not stop the other moves. */
 async function noteFault({ log }: Deps, other: Deps, account: string, ending: Promise<unknown>): Promise<void> {
@@ -202,6 +204,13 @@ export async function showMovedAccounts(from: Deps): Promise<void> {
 export async function finishMoves(cell: Deps): Promise<void> {
   for (const { account, other } of await listMoves(cell, LEFT_FOR))
     await noteFault(cell, other, account, finishMove(cell, other, account, NO_WAIT_MS));
-  for (const { account, other } of await listMoves(cell, COPIED_FROM))
-    await noteFault(cell, other, account, takeBack(other, cell, account, NO_WAIT_MS));
+  for (const { account, other, at } of await listMoves(cell, COPIED_FROM)) {
+    // After a restore of this cell, the copy is of an earlier move, and the account may be in a third cell since.
+    const findLater = firstOfCells(servedCells(cell), async (one) => {
+      const found = await findAccount(one.db, account);
+      return found !== undefined && found.movedAt > at ? one : undefined;
+    });
+    const end = findLater.then((later = other) => takeBack(later, cell, account, NO_WAIT_MS));
+    await noteFault(cell, other, account, end);
+  }
 }

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { noteArrivingGuest, noteGuestCell } from '#src/accounts/guests.ts';
 import { findAccount } from '#src/accounts/repository.ts';
 import { DEADLOCK, databaseErrorCode, valuesOf } from '#src/database/client.ts';
-import { firstOfCells, isSilent, otherCells, servedCells } from '#src/database/other-cells.ts';
+import { firstOfCells, isSilent, otherCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
@@ -15,6 +15,7 @@ import {
   deleteLeft,
   discardCopy,
   LEFT,
+  LOCK_OF_MOVES,
   LOCKED,
   MoveRefused,
   movedTo,
@@ -323,10 +324,12 @@ async function copyAndSwitch(under: Under): Promise<number> {
  * move. Nothing is deleted, because the older state may have been served while the other cell was silent.
  */
 async function setAside(older: Deps, newer: Deps, account: string): Promise<void> {
-  await withAccount(older, account, async (client) => {
+  // Without `withAccount`: neither cell need be served yet.
+  await withCell(older, async (client) => {
+    await client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`);
+    await client.query(`SELECT pg_advisory_xact_lock(${LOCK_OF_MOVES})`, [account]);
     const [there, here] = await Promise.all([newer, older].map(({ db }) => findAccount(db, account)));
     if (here === undefined || there === undefined || here.movedAt >= there.movedAt) return;
-    await client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`);
     await lockAccount(client, account);
     // Also a job that runs, by the backup: its runner finds no row to end.
     const own = forAccount(JOBS_OF_ACCOUNT, account);
@@ -345,22 +348,33 @@ async function setAside(older: Deps, newer: Deps, account: string): Promise<void
   });
 }
 
-/** Sets aside what a cell has in an older state than another one. Call before a cell is served; a cell that was away may have another database. */
-export async function setOlderAside(deps: Deps): Promise<void> {
-  const cells = [deps, ...servedCells(deps)];
-  const compare = async (newer: Deps, older: Deps): Promise<void> => {
-    const { rows } = await newer.db.$client.query('SELECT id, moved_at AS at FROM accounts WHERE moved_at > 0');
-    if (rows.length === 0) return;
-    const found = await older.db.$client.query(
-      'SELECT a.id FROM accounts a JOIN unnest($1::text[], $2::bigint[]) AS n (id, at) USING (id) WHERE a.moved_at < n.at',
-      [rows.map(({ id }) => id), rows.map(({ at }) => at)],
-    );
-    for (const { id } of found.rows) await setAside(older, newer, id);
+/**
+ * Sets aside what a cell has in an older state than another one. Call before a cell is served; a cell that was away may have another database.
+ * @returns the cells that could not be read, or still have an older state: do not begin to serve them
+ */
+export async function setOlderAside(cells: readonly Deps[]): Promise<ReadonlySet<Deps>> {
+  const unclear = new Set<Deps>();
+  // A fault must keep neither the other accounts from being set aside, nor the other cells from being served.
+  const note = (cell: Deps, account?: string) => (fault: unknown) => {
+    unclear.add(cell);
+    const { cell: name, log } = cell;
+    log.warn({ cell: name, account, fault: summariseFault(fault) }, 'older states of accounts were not set aside');
+    return undefined;
   };
-  const pairs = cells.flatMap((newer) => cells.flatMap((older) => (newer === older ? [] : [{ newer, older }])));
-  // A cell that falls silent must not keep the others from being served.
-  for (const { newer, older } of pairs)
-    await compare(newer, older).catch((fault: unknown) =>
-      deps.log.warn({ cell: older.cell, fault: summariseFault(fault) }, 'older states of accounts were not looked for'),
-    );
+  for (const newer of cells) {
+    const moved = await newer.db.$client
+      .query('SELECT id, moved_at AS at FROM accounts WHERE moved_at > 0')
+      .catch(note(newer));
+    const rows = moved?.rows ?? [];
+    for (const older of rows.length === 0 ? [] : cells.filter((cell) => cell !== newer)) {
+      const found = await older.db.$client
+        .query(
+          'SELECT a.id FROM accounts a JOIN unnest($1::text[], $2::bigint[]) AS n (id, at) USING (id) WHERE a.moved_at < n.at',
+          [rows.map(({ id }) => id), rows.map(({ at }) => at)],
+        )
+        .catch(note(older));
+      for (const { id } of found?.rows ?? []) await setAside(older, newer, id).catch(note(older, id));
+    }
+  }
+  return unclear;
 }

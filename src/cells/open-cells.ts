@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { sql } from 'drizzle-orm';
+import { listUnnoted, noteGuestCell } from '#src/accounts/guests.ts';
+import { valuesOf } from '#src/database/client.ts';
 import { isSilent, otherCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
@@ -60,4 +62,24 @@ export function watchCells(deps: Deps): () => Promise<void> {
       }
     }
   };
+}
+
+/**
+ * Stores in the cells of guests where events are shared with them. Call before a cell is served: what came back from a backup lacks what was
+ * stored since, and a guest's list would lack events. A cell that cannot be asked must not keep the others from this.
+ */
+export async function noteGuests(cells: readonly Deps[]): Promise<void> {
+  const note = async (host: Deps, home: Deps): Promise<void> => {
+    const guests = await valuesOf<string>(
+      host.db,
+      sql`SELECT DISTINCT i.account_id FROM event_invites i JOIN voting_events e ON e.id = i.voting_event_id
+        WHERE e.deleted_at IS NULL AND i.account_id IS NOT NULL AND i.account_id NOT IN (SELECT id FROM accounts)`,
+    );
+    for (const guest of await listUnnoted(home.db, guests, host.cell)) await noteGuestCell(home.db, guest, host.cell);
+  };
+  for (const host of cells)
+    for (const home of cells.filter((cell) => cell !== host))
+      await note(host, home).catch((fault: unknown) =>
+        home.log.warn({ cell: host.cell, fault: summariseFault(fault) }, 'guests of events were not looked for'),
+      );
 }

@@ -10,10 +10,10 @@ import { keyFileOf, keyFoldersOf, MARKER, readKeyFileName } from '#src/voting-ev
 import { isInBackup, liesIn } from './backup-files.ts';
 import type { Answer } from './cli.ts';
 
-/** The events among `ids` that are in this database, or whose deletion from it the audit trail records. */
+/** The events among `ids` that are in this database, or whose deletion from it the audit trail records; none that moves to or from another cell. */
 async function listKnown(client: pg.Client, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await client.query<{ id: string }>(
-    `SELECT id FROM voting_events WHERE id = ANY ($1) AND NOT starts_with(code_key, 'moved/')
+    `SELECT id FROM voting_events WHERE id = ANY ($1) AND code_key !~ '^(arriving|moved)/'
      UNION SELECT voting_event_id FROM audit_entries WHERE voting_event_id = ANY ($1) AND action = 'voting_event.deleted'`,
     [ids],
   );

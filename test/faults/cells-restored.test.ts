@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import pg from 'pg';
 import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
 import { finishMoves, MoveRefused, takeBack } from '#src/cells/finish-move.ts';
 import { showCells } from '#src/commands/cell-status.ts';
@@ -6,7 +7,7 @@ import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
 import { demand, votesFor } from '#test/harness/elections.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { startTestService, type TestService } from '#test/harness/test-service.ts';
+import { startTestService, type TestService, untilTrue } from '#test/harness/test-service.ts';
 import { keepLog, useDatabase } from '#test/harness/use.ts';
 
 // docs/scaling.md, "A move": what a database of several has that came back from a backup is compared with what moved since.
@@ -14,7 +15,7 @@ import { keepLog, useDatabase } from '#test/harness/use.ts';
 const [main, b, c] = [await useDatabase(), await useDatabase(), await useDatabase()];
 const adminUrl = inject('databaseUrl');
 const secretKey = randomBytes(32).toString('base64');
-const { log, lines } = keepLog('error');
+const { log, lines } = keepLog('warn');
 
 /** Without workers: a test finishes a move when it is to be finished. */
 async function start(cells = `b=${b.url},c=${c.url}`, worker = false): Promise<TestService> {
@@ -89,6 +90,37 @@ test('an account that moved since the backup of its old cell is served from the 
   expect([await kept(), await read('b', 'SELECT 1 FROM arriving_rows'), await countIn(after)]).toEqual([[], [], 2]);
 });
 
+test.each(['b', 'main'])('cell %s is not served before every older state in it is set aside', async (from) => {
+  const [old, to] = from === 'b' ? [b, 'main'] : [main, 'b'];
+  const before = await start();
+  const accounts = [await before.account('enterprise', from), await before.account('enterprise', from)];
+  await before.stop();
+  const restore = await backUp(old);
+  const service = await start();
+  for (const account of accounts) await cellsOf(service).move(account, from, to);
+  await service.stop();
+  await restore();
+  const session = new pg.Client({ connectionString: old.url });
+  await session.connect();
+  onTestFinished(() => session.end());
+  const { rows } = await session.query('SELECT id FROM accounts WHERE id = ANY ($1)', [accounts.map(({ id }) => id)]);
+  await session.query('BEGIN');
+  await session.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [rows[0].id]);
+  const starting = start();
+  await untilTrue(() => lines.some(({ cell, account }) => cell === from && account === rows[0].id));
+  await untilTrue(async () => (await session.query('SELECT FROM accounts WHERE id = $1', [rows[1].id])).rowCount === 0);
+  if (from === 'b') {
+    const { call, deps } = await starting;
+    const answers = await Promise.all(accounts.map(({ read }) => call('GET', '/me', undefined, { key: read })));
+    expect([deps.cells.get('b')?.standing.isServed, ...answers.map(({ status }) => status)]).toEqual([false, 200, 200]);
+    expect((await call('GET', '/health')).status).toBe(200);
+  }
+  await session.query('COMMIT');
+  const { deps } = await starting;
+  await untilTrue(() => deps.cells.get('b')?.standing.isServed === true);
+  for (const account of accounts) expect(await cellsOf({ deps }).homesOf(account)).toEqual([to]);
+});
+
 test('what an account left is kept while the cell that it moved to has an older state of it', async () => {
   const { account, event, restore, service, countIn } = await moveAfterBackup();
   await expect(cellsOf(service).move(account, 'main', 'b', cutAt('switched'))).rejects.toThrow(Killed);
@@ -142,3 +174,62 @@ test('an event names its guests as before where an older state of a guest is set
   await restore();
   expect(await shownOn(await start())).toEqual(shown);
 });
+
+test('a copy of an earlier move in a restored cell goes by itself when the account is in a third cell since', async () => {
+  const before = await start();
+  const account = await before.account('enterprise', 'main');
+  const event = await account.event();
+  await expect(cellsOf(before).move(account, 'main', 'b', cutAt('copied'))).rejects.toThrow(Killed);
+  await before.stop();
+  const restore = await backUp();
+  const service = await start();
+  await cellsOf(service).move(account, 'main', 'c');
+  await service.stop();
+  await restore();
+  const after = await start();
+  const { cellOf, homesOf, read } = cellsOf(after);
+  expect(await read('b', 'SELECT 1 FROM voting_events WHERE id = $1', [event.id])).toHaveLength(1);
+  await finishMoves(cellOf('b'));
+  expect(await read('b', 'SELECT 1 FROM voting_events WHERE id = $1', [event.id])).toEqual([]);
+  expect([await read('b', 'SELECT 1 FROM arriving_rows'), await homesOf(account)]).toEqual([[], ['c']]);
+  await read('c', 'UPDATE api_keys SET revoked_at = now_ms() WHERE account_id = $1', [account.id]);
+  expect((await after.call('GET', '/me', undefined, { key: account.read })).status).toBe(401);
+});
+
+test('what a copy in a restored cell has stays while the account is nowhere else, or in an older state', async () => {
+  const { account, event, restore: restoreOldest, service } = await moveAfterBackup();
+  await expect(cellsOf(service).move(account, 'main', 'c', cutAt('copied'))).rejects.toThrow(Killed);
+  await service.stop();
+  const restoreCopy = await backUp(c);
+  const moving = await start();
+  await cellsOf(moving).move(account, 'main', 'c');
+  await moving.stop();
+  for (const restore of [restoreCopy, restoreOldest]) {
+    await restore();
+    const after = await start();
+    await finishMoves(cellsOf(after).cellOf('c'));
+    expect(
+      await cellsOf(after).read('c', 'SELECT 1 FROM ballot_queue WHERE voting_event_id = $1', [event.id]),
+    ).toHaveLength(2);
+    await after.stop();
+  }
+});
+
+test.each(['main', 'c'])(
+  'the list of a guest in a restored cell has the event of an owner who moved to cell %s since',
+  async (to) => {
+    const before = await start(undefined, true);
+    const [owner, guest] = [await before.account('enterprise', 'b'), await before.account('enterprise', 'b')];
+    const event = await owner.event();
+    await shareEvent(before, owner, event, guest, 'editor');
+    await before.stop();
+    const restore = await backUp();
+    const service = await start();
+    await cellsOf(service).move(owner, 'b', 'main');
+    if (to === 'c') await cellsOf(service).move(owner, 'main', 'c');
+    await service.stop();
+    await restore();
+    const { body } = await (await start()).call('GET', '/voting-events', undefined, { key: guest.read });
+    expect(body.data).toMatchObject([{ id: event.id }]);
+  },
+);

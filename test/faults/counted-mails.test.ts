@@ -9,7 +9,7 @@ import { cellsOf } from '#test/harness/cells.ts';
 import { createTestEvent, demand, PLURALITY } from '#test/harness/elections.ts';
 import { startMailServer } from '#test/harness/mail-server.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
-import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { startTestService, untilTrue, useService } from '#test/harness/test-service.ts';
 import { use, useDatabase } from '#test/harness/use.ts';
 
 const service = await useService({ worker: false });
@@ -143,3 +143,14 @@ test.each(['/voters/notify', '/voters/:id/voter-key'])(
     expect((await account.page(event, 'voter/check', { voterKey, email })).body.data).toEqual({ eligible: true });
   },
 );
+
+test('a mail is sent, and counted once, where one secret key is listed twice, as before or after a rotation', async () => {
+  const key = randomBytes(32).toString('base64');
+  await using twice = await startTestService({ worker: false, secretKey: `${key},${key.replace(/=+$/, '')}` });
+  const account = await twice.account();
+  const event = await createTestEvent(twice, account, { type: 'election' });
+  const { id } = await account.of(event).make('/voters', { name: 'Vera', email: 'vera@club.example' });
+  for (let count = 0; count < 6; count += 1) demand(await account.of(event).post(`/voters/${id}/voter-key`), 202);
+  await work([], twice.deps);
+  expect(twice.mails()).toHaveLength(5);
+});

@@ -5,6 +5,7 @@ import { migrate } from '#src/database/migrate.ts';
 import { runJobs } from '#src/jobs/run-jobs.ts';
 import { MARKER } from '#src/voting-events/key-places.ts';
 import { allJobs } from '#src/work.ts';
+import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import {
@@ -24,12 +25,13 @@ import {
 } from '#test/harness/own-server.ts';
 import { freePort } from '#test/harness/started-service.ts';
 import { startTestService, type TestService, untilTrue, useAccount } from '#test/harness/test-service.ts';
-import { useFolder } from '#test/harness/use.ts';
+import { useDatabase, useFolder } from '#test/harness/use.ts';
 
 const words = (...parts: string[]): string[] => [...parts, '--json'];
 
 const root = useFolder('voting-key-backup-test-');
 chmodSync(root, 0o711);
+const databaseB = await useDatabase();
 const { service, account } = await useAccount({ worker: false });
 const own = (): string => service.deps.config.ballotKeysDir ?? '';
 
@@ -53,6 +55,20 @@ describe('the keys of open elections', () => {
     await runCommand(service, words('backup', '--keys', to));
     expect(keyFiles(to, election.id)).toEqual([]);
     expect(readdirSync(to)).toContain(foreign);
+  });
+
+  test('stay in a folder of copies while their account moves', async () => {
+    const cells = { DATABASE_CELLS: `b=${databaseB.url}` };
+    await using moving = await startTestService({ worker: false, environment: cells });
+    const to = path.join(root, 'moving-keys');
+    const backUp = (cell: string) => runCommand(moving, words('backup', '--keys', to, '--cell', cell), cells);
+    for (const cut of ['copied', 'switched'] as const) {
+      const election = await createKeyedElection(moving, await moving.account('enterprise', 'main'), [1]);
+      await backUp('main');
+      await expect(cellsOf(moving).move(election.account, 'main', 'b', cutAt(cut))).rejects.toThrow(Killed);
+      for (const cell of ['main', 'b']) expect(await backUp(cell)).toMatchObject({ code: 0 });
+      expect(keyFiles(to, election.id)).toHaveLength(1);
+    }
   });
 
   test('are written to a folder of their own, which loses those of elections that are over', async () => {

@@ -74,6 +74,7 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'cells/move-account.ts requireCodes': MOVE,
   'cells/move-account.ts OF_DELETED_EVENTS': MOVE,
   'cells/move-account.ts tellGuests': MOVE,
+  'cells/open-cells.ts noteGuests': 'guests of all events: what a restored cell forgot',
   'commands/backup-keys.ts listKnown': OPERATOR,
   'commands/cell-status.ts FIGURES': OPERATOR,
   'commands/recovery-server.ts describeRecovered': OPERATOR,
