@@ -39,7 +39,7 @@ export async function serveOthers({ deps, databaseUrl, start, add, stopping }: O
       return start(cell, url);
     });
   };
-  /** Compares all cells that are served, and cells that are to be. @returns those that must not be served yet */
+  /** Sets older states of accounts aside, and notes guests, in the cells that are served and in `begun`. @returns those that must not be served yet */
   const compare = async (begun: readonly (RunningCell | undefined)[]) => {
     const all = [deps, ...servedCells(deps), ...begun.flatMap((running) => running?.deps ?? [])];
     const unclear = await setOlderAside(all);

@@ -59,7 +59,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2014,
   database: 2428,
   'embedded-postgres': 849,
-  http: 4312,
+  http: 4308,
   server: 1024,
   reference: 2766,
   jobs: 635,
@@ -79,11 +79,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1049,
   console: 1142,
   demo: 435,
-  cells: 1426,
+  cells: 1423,
   commands: 4494,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_206;
+const LINES_OF_ALL = 69_199;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

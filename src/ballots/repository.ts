@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { Batcher } from '#src/database/batcher.ts';
 import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
-import { type Database, databaseErrorCode, isTrue, runNamed, type Transaction } from '#src/database/client.ts';
+import { type Database, databaseErrorCode, isTrue, LOCKED, runNamed, type Transaction } from '#src/database/client.ts';
 import type { ClaimValues, StoredClaim } from '#src/http/idempotent-request.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
@@ -314,7 +314,7 @@ const overloaded = (): ApiError => refuse('too_many_ballots');
  */
 function isEventLocked(fault: unknown): boolean {
   const [place = ''] = String(Reflect.get(Object(fault), 'where')).split('\n', 1);
-  return databaseErrorCode(fault) === '55P03' && /\(\d+,\d+\)/.test(place) && /\bvoting_events\b/.test(place);
+  return databaseErrorCode(fault) === LOCKED && /\(\d+,\d+\)/.test(place) && /\bvoting_events\b/.test(place);
 }
 
 function createWriter<Row, Verdict>(

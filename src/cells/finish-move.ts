@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { findAccount } from '#src/accounts/repository.ts';
 import { enqueueRemovalOfDeadRows } from '#src/ballot-log/rewrite-roll.ts';
-import { type Database, databaseErrorCode, withClient } from '#src/database/client.ts';
+import { type Database, databaseErrorCode, LOCKED, withClient } from '#src/database/client.ts';
 import { CHUNK_ROWS, inChunks } from '#src/database/in-chunks.ts';
 import { CellSilent, firstOfCells, requireServed, servedCells } from '#src/database/other-cells.ts';
 import { requireSchemaNumber } from '#src/database/schema-number.ts';
@@ -32,8 +32,6 @@ export function withCell<T>(
   });
 }
 
-/** PostgreSQL's error for a lock that another holds. */
-export const LOCKED = '55P03';
 const NO_WAIT_MS = 1;
 /** The number of the lock of an account in a cell, as SQL. */
 export const LOCK_OF_MOVES = "hashtextextended('move ' || $1, 0)";

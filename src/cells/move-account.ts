@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import type pg from 'pg';
 import { noteArrivingGuest, noteGuestCell } from '#src/accounts/guests.ts';
 import { findAccount } from '#src/accounts/repository.ts';
-import { DEADLOCK, databaseErrorCode, valuesOf } from '#src/database/client.ts';
+import { DEADLOCK, databaseErrorCode, LOCKED, valuesOf } from '#src/database/client.ts';
 import { firstOfCells, isSilent, otherCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
@@ -16,7 +16,6 @@ import {
   discardCopy,
   LEFT,
   LOCK_OF_MOVES,
-  LOCKED,
   MoveRefused,
   movedTo,
   releaseJobs,

@@ -115,6 +115,8 @@ export async function withClient<T>(
 const RETRIES = 3;
 const SERIALIZATION_FAILURE = '40001';
 export const DEADLOCK = '40P01';
+/** A lock that another transaction holds was waited for until `lock_timeout`. */
+export const LOCKED = '55P03';
 
 /** The SQLSTATE of an error or of the first of its causes that has one. */
 export function databaseErrorCode(fault: unknown): string | undefined {

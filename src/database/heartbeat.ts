@@ -3,7 +3,7 @@ import pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { databaseErrorCode } from './client.ts';
+import { databaseErrorCode, LOCKED } from './client.ts';
 import { requireSchemaNumber, type SchemaNumber, SchemaRefused, whyNotServed } from './schema-number.ts';
 import { WriterClient } from './writer.ts';
 
@@ -41,8 +41,6 @@ export async function countLivingProcesses(client: pg.ClientBase): Promise<numbe
 
 /** After so many failed beats in a row, which take two seconds, the database counts as refusing. */
 const REFUSED_BEATS = 4;
-
-const LOCK_NOT_AVAILABLE = '55P03';
 
 class Silence extends Error {
   override readonly name = 'DatabaseSilent';
@@ -138,7 +136,7 @@ export class Heartbeat {
       this.#options.onReplaced(fault.message);
     } else if (!this.#stopping.signal.aborted) {
       // Somebody holds the table of beats. The database takes votes as before, so this process must not be taken out of service.
-      if (databaseErrorCode(fault) === LOCK_NOT_AVAILABLE) this.#noteAnswer();
+      if (databaseErrorCode(fault) === LOCKED) this.#noteAnswer();
       else this.#failed += 1;
       this.#options.log.warn({ fault: summariseFault(fault) }, 'the database could not be asked for its time');
     }

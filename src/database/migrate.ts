@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { z } from 'zod';
 import { monotonicMs } from '#src/platform/clock.ts';
-import { databaseErrorCode, withClient } from './client.ts';
+import { DEADLOCK, databaseErrorCode, LOCKED, withClient } from './client.ts';
 import { endOtherProcesses } from './end-other-processes.ts';
 import { explainDatabaseFault } from './explain-database-fault.ts';
 import { applyFunctions, dropGoneFunctions, listDiffering, readFunctionSources } from './function-sources.ts';
@@ -21,7 +21,7 @@ const LOOK_EVERY_MS = 100;
 /** A migration whose session is idle for this long is dead (process stopped, machine gone): a live migration queries far more often. */
 const SILENT_MS = 30_000;
 /** SQLSTATEs: deadlock, lock not available. */
-const LOCKED = ['40P01', '55P03'];
+const TRY_AGAIN = [DEADLOCK, LOCKED];
 
 type SchemaState = Awaited<ReturnType<typeof readSchemaState>>;
 
@@ -87,7 +87,7 @@ async function whileLocked(client: pg.Client, work: () => Promise<void>, say: (l
     } catch (fault) {
       // On a lost connection the ROLLBACK fails too, but the server has rolled back already; `fault` is thrown below.
       await client.query('ROLLBACK').catch(() => undefined);
-      if (!LOCKED.includes(databaseErrorCode(fault) ?? '') || monotonicMs() - since > LOCKED_MS) throw fault;
+      if (!TRY_AGAIN.includes(databaseErrorCode(fault) ?? '') || monotonicMs() - since > LOCKED_MS) throw fault;
       if (attempt === 0) say('Another program holds a lock on a table; trying again until it is free …');
       await delay(LOCKED_PAUSE_MS);
     }

@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import { databaseErrorCode } from '#src/database/client.ts';
+import { databaseErrorCode, LOCKED } from '#src/database/client.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { isKeyless } from './caller.ts';
@@ -11,17 +11,13 @@ import { send } from './send.ts';
 /** Retry-After of an internal error that has none, whole seconds. */
 const RETRY_SECONDS = 1;
 
-/** PostgreSQL's error code for a lock that was not granted in time. */
-const LOCK_NOT_AVAILABLE = '55P03';
-
 /**
  * Turns anything thrown into an ApiError. An unexpected fault becomes `internal` without its message. A change that waited too
  * long for a lock becomes `busy`. An `internal` gets Retry-After, unless it has a reason that no retry removes
  * (completions 1.6).
  */
 export function toApiError(fault: unknown, operation?: Operation): ApiError {
-  if (operation !== undefined && isChange(operation) && databaseErrorCode(fault) === LOCK_NOT_AVAILABLE)
-    return refuse('busy');
+  if (operation !== undefined && isChange(operation) && databaseErrorCode(fault) === LOCKED) return refuse('busy');
   if (!(fault instanceof ApiError))
     return new ApiError(
       'internal',

@@ -67,7 +67,7 @@ test.each(PROVIDERS)(
     const { attempt } = await event.begin();
     const ask = async () => {
       const page = await service.call('GET', `/rehearsal-payments/${attempt}`);
-      // Nobody signed it: with its business at hand, it is refused for that.
+      // The message has no signature: once its payment business is found, it is refused for that.
       const message = await service.call('POST', `/provider-webhooks/${provider}/${event.businessId}`, {});
       return [page, message];
     };

@@ -12,7 +12,7 @@ const { deps, query } = service;
 
 afterEach(() => vi.restoreAllMocks());
 
-/** Runs every job, also one that waits for a later time, until none is left; or only those that are due. */
+/** Runs jobs until none is left: all, as if their time had come, or only those that are due. */
 async function work(all = true): Promise<void> {
   const left = all ? 'true' : 'run_at <= now_ms() + 1000';
   const runner = await runJobs(deps.jobDatabases.deletions, deps.log, allJobs(deps), []);
