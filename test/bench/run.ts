@@ -18,7 +18,7 @@ import { memory } from './memory.ts';
 import { overload } from './overload.ts';
 import { paidVotes } from './paid.ts';
 import { instantRunoff, results } from './results.ts';
-import { describeLines, jsonOf } from './show-lines.ts';
+import { describeLines, jsonOf, summarise } from './show-lines.ts';
 import { start } from './start.ts';
 import { voterBatches, voterPages } from './voter-lists.ts';
 import { webhookDeliveries } from './webhook-deliveries.ts';
@@ -62,7 +62,7 @@ async function measureAll(bench: Bench, names: readonly string[]): Promise<Line[
   for (const name of names) {
     const line = LINES[name];
     if (line === undefined) continue;
-    const begin = performance.now();
+    const [begin, before] = [performance.now(), measured.length];
     process.stderr.write(`${name} `);
     try {
       measured.push(...(await line(bench)));
@@ -75,6 +75,8 @@ async function measureAll(bench: Bench, names: readonly string[]): Promise<Line[
       });
     }
     process.stderr.write(` ${((performance.now() - begin) / 1_000).toFixed(0)} s\n`);
+    // A run that is cut off has shown what it measured.
+    for (const one of measured.slice(before)) process.stderr.write(`  ${summarise(one)}\n`);
   }
   return measured;
 }

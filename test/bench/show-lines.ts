@@ -28,6 +28,12 @@ function cellsOf(line: Line): string[] {
   ];
 }
 
+/** One line of the table by itself, its empty cells left out. */
+export const summarise = (line: Line): string =>
+  cellsOf(line)
+    .filter((cell) => cell !== '')
+    .join(' | ');
+
 /** What there is to say of a line below the table. */
 function remarksOf(line: Line): string[] {
   if (!isMeasured(line)) return [`${line.work}: not measured. ${line.missing}`];
