@@ -128,7 +128,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     const id = await event.pay();
     demand(await finishVote(event, id), 201);
     expect((await event.account.of(event).delete('?force=true')).status).toBe(204);
-    await untilTrue(async () => valuesOf(await refundsOf(service, id), 'status').join() === 'refunded', 20_000);
+    await untilTrue(async () => valuesOf(await refundsOf(service, id), 'status').join() === 'refunded');
   });
 
   test('answers a second call that came before the money anew after it, under the same Idempotency-Key', async () => {

@@ -329,7 +329,7 @@ describe('the rehearsal of an election', () => {
         await tendLog(sealDeps(service.deps), event.id, 1);
         const shown = await of(event).show('/results');
         return shown.final === true ? shown : undefined;
-      }, 20_000);
+      });
     expect(await finalOf()).toMatchObject({ rehearsal: true });
     const results = demand(await account.page(event, 'results'), 200);
     expect(results).toMatchObject({ final: true, rehearsal: true, stats: { ballots: 2, electorate: 3 } });
