@@ -36,13 +36,6 @@ export interface ConnectOptions {
  */
 const PLANNER = 'SET random_page_cost = 1.1';
 
-/**
- * An operator may have set other defaults for the role or the database. Rows of JSON are read with bytes in hex; a statement that waited
- * for a lock must see what was committed meanwhile, or a limit is exceeded; and PostgreSQL looks first in a schema of the role's name.
- */
-const ASSUMED = `SET bytea_output = 'hex'; SET default_transaction_isolation = 'read committed';
-  SELECT set_config('search_path', 'public', false) WHERE current_schema() IS DISTINCT FROM 'public'`;
-
 const connectionsOf = new WeakMap<pg.Pool, Set<pg.ClientBase>>();
 
 // The driver returns int8 as text. Columns of Drizzle tables convert it: to bigint if values may pass 2^53, else to number.
@@ -70,7 +63,7 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
     onConnect: async (client) => {
       connections.add(client);
       client.once('end', () => connections.delete(client));
-      await client.query(`${PLANNER}; ${ASSUMED}`);
+      await client.query(PLANNER);
       await requireSchemaNumber(client);
     },
   });
@@ -104,8 +97,6 @@ export async function withClient<T>(
   const client = new Client(config);
   try {
     await client.connect();
-    // Its transaction may rest while `work` asks another database, for longer than a server allows by default.
-    await client.query(`${ASSUMED}; SET idle_in_transaction_session_timeout = 0`);
     return await work(client);
   } finally {
     await client.end();

@@ -119,6 +119,16 @@ function serversOf(url: string, isStandby: boolean): Servers | undefined {
   return servers;
 }
 
+/**
+ * An operator may have set other defaults for the role or the database. Rows of JSON are read with bytes in hex; a statement that waited
+ * for a lock must see what was committed meanwhile, or a limit is exceeded; and PostgreSQL looks first in a schema of the role's name.
+ * Time limits are those that a connection was opened with: a move of an account works for longer than any other would allow.
+ */
+const ASSUMED = `SET bytea_output = 'hex'; SET default_transaction_isolation = 'read committed';
+  SELECT set_config('search_path', 'public', false) WHERE current_schema() IS DISTINCT FROM 'public';
+  SELECT set_config(name, '0', false) FROM pg_settings WHERE source <> 'client' AND name IN ('statement_timeout', 'lock_timeout',
+    'transaction_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout')`;
+
 /** A connection to the server that takes writes. All connections of the service use this class or `StandbyClient`. */
 export class WriterClient extends pg.Client {
   readonly #servers: Servers | undefined;
@@ -138,14 +148,26 @@ export class WriterClient extends pg.Client {
   override connect(): Promise<pg.Client>;
   override connect(callback: (fault: Error) => void): void;
   override connect(callback?: (fault: Error) => void): Promise<pg.Client> | undefined {
-    const connected = this.#servers === undefined ? super.connect() : this.#connectToOne(this.#servers);
+    const connected = this.#connect();
     if (callback === undefined) return connected;
     const report = callback as (fault?: Error) => void;
     connected.then(() => report(), report);
     return undefined;
   }
 
-  async #connectToOne(servers: Servers): Promise<pg.Client> {
+  async #connect(): Promise<pg.Client> {
+    try {
+      await (this.#servers === undefined ? super.connect() : this.#connectToOne(this.#servers));
+      await this.query(ASSUMED);
+      return this;
+    } catch (fault) {
+      // A pool does not end a connection that it did not get. Not awaited, because a silent server never confirms the end.
+      this.end().catch(() => undefined);
+      throw fault;
+    }
+  }
+
+  async #connectToOne(servers: Servers): Promise<void> {
     const url = await servers.find();
     // The driver reads `host` and `port` when it connects.
     const { host, port } = new pg.Client({ connectionString: url });
@@ -153,7 +175,7 @@ export class WriterClient extends pg.Client {
     try {
       await super.connect();
       const { rows } = await this.query<{ standby: boolean }>(IN_RECOVERY);
-      if (rows[0]?.standby === this.#isStandby) return this;
+      if (rows[0]?.standby === this.#isStandby) return;
       // The server changed its role since it was found.
       throw new NoWriter(`${nameOf(this)} ${roleOf(!this.#isStandby)} now`);
     } catch (fault) {
