@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type pg from 'pg';
@@ -179,7 +179,14 @@ export function withSecretKey(config: Config): Config {
   const file = path.join(config.dataDir, 'secret-key');
   if (!existsSync(file)) {
     mkdirSync(config.dataDir, { recursive: true });
-    writeFileSync(file, randomBytes(SECRET_KEY_BYTES).toString('base64'), { mode: 0o600, flag: 'wx', flush: true });
+    // Each later start reads this file: it gets its name when it is whole, and from one of two first starts.
+    const beside = `${file}.${randomBytes(8).toString('hex')}.new`;
+    try {
+      writeFileSync(beside, randomBytes(SECRET_KEY_BYTES).toString('base64'), { mode: 0o600, flush: true });
+      linkSync(beside, file);
+    } finally {
+      rmSync(beside, { force: true });
+    }
   }
   return { ...config, secretKeys: [Buffer.from(readFileSync(file, 'utf8').trim(), 'base64')] };
 }

@@ -55,15 +55,15 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2079,
+  platform: 2169,
   'payment-providers': 2014,
   database: 2441,
   'embedded-postgres': 849,
-  http: 4308,
+  http: 4309,
   server: 1024,
   reference: 2766,
   jobs: 635,
-  mail: 618,
+  mail: 617,
   accounts: 1023,
   webhooks: 2648,
   'voting-events': 5435,
@@ -72,7 +72,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 4142,
   credits: 709,
   ballots: 3166,
-  'ballot-log': 4804,
+  'ballot-log': 4796,
   'service-log': 696,
   tally: 2554,
   results: 6353,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4494,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_212;
+const LINES_OF_ALL = 69_303;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

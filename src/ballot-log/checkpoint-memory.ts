@@ -1,8 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { unlessSpoilt } from '#src/platform/errors.ts';
-import { unless } from '#src/platform/files.ts';
+import { replaceFile, unless } from '#src/platform/files.ts';
 import { checkpointFolder } from '#src/voting-events/key-places.ts';
 
 /** The content of the checkpoint signed last, remembered outside of the database. */
@@ -70,13 +69,6 @@ export class CheckpointMemory {
     await replaceFile(file, note);
     for (const earlier of stored) if (earlier.file !== file) await rm(earlier.file, { force: true });
   }
-}
-
-async function replaceFile(file: string, note: string): Promise<void> {
-  // A random file name, because two writes for one log may run concurrently.
-  const beside = `${file}.${randomBytes(8).toString('hex')}.new`;
-  await writeFile(beside, note, { mode: 0o600, flush: true });
-  await rename(beside, file);
 }
 
 /** Signs remembered checkpoints again where `again` answers a note: under another key, too, an older database is recognised. */

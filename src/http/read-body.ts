@@ -91,7 +91,8 @@ async function storeRequestBody(c: RequestContext, maxBytes: number): Promise<St
   await unlink(name);
   let length = 0;
   await readRequestBody(c.env.incoming, maxBytes, async (piece) => {
-    await handle.write(piece, 0, piece.length, length);
+    // Writes all of it or fails: a disk that is nearly full takes a part.
+    await handle.appendFile(piece);
     length += piece.length;
   });
   return { file: handle.fd, length, handle };

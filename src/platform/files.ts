@@ -1,4 +1,5 @@
-import { open, realpath, stat } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Whether an error has one of these codes, such as `ENOENT`. */
@@ -26,6 +27,18 @@ export const resolveLinks = (folder: string): Promise<string> =>
 export async function syncFolder(folder: string): Promise<void> {
   await using handle = await open(folder, 'r');
   await handle.sync();
+}
+
+/** Writes a private file whole or not at all: a full disk or a kill leaves what was there before. */
+export async function replaceFile(file: string, content: string | Uint8Array): Promise<void> {
+  // A random name, because two processes may write the file at the same time.
+  const beside = `${file}.${randomBytes(8).toString('hex')}.new`;
+  try {
+    await writeFile(beside, content, { mode: 0o600, flush: true });
+    await rename(beside, file);
+  } finally {
+    await rm(beside, { force: true });
+  }
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 import pretty from 'pino-pretty';
+import { standardOutput } from './standard-output.ts';
 
 export type Log = Logger;
 
@@ -40,9 +41,9 @@ export function onAlarm(log: Log, listener: AlarmListener): void {
 /** JSON lines; on a terminal time, level, message, fields in one line. Callers pass only allow-listed fields: nothing needs redaction. */
 export function createLog(
   level: string,
-  destination: DestinationStream | undefined = process.stdout.isTTY
+  destination: DestinationStream = process.stdout.isTTY
     ? pretty({ translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true })
-    : undefined,
+    : standardOutput,
 ): Log {
   const listeners = new Set<AlarmListener>();
   const { [level]: shownFrom = Number.POSITIVE_INFINITY, error = 0 } = pino.levels.values;
@@ -59,7 +60,7 @@ export function createLog(
       },
     },
   };
-  const log = destination === undefined ? pino(options) : pino(options, destination);
+  const log = pino(options, destination);
   alarmListeners.set(log, listeners);
   return log;
 }

@@ -1,4 +1,11 @@
-import { expect, test } from 'vitest';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, createReadStream, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
 import { createLog, onAlarm } from '#src/platform/log.ts';
 
 test.each([
@@ -12,4 +19,45 @@ test.each([
   for (const severity of ['warn', 'error', 'fatal'] as const) log[severity]({ alarm: severity }, severity);
   expect(alarms).toEqual(expect.arrayContaining(['error', 'fatal']));
   expect(written).toEqual(shown);
+});
+
+/** Starts a program with a log whose lines go to an open file. */
+function logTo(output: number, program: string) {
+  const script = `const { createLog } = await import('#src/platform/log.ts'); const log = createLog('info'); ${program}`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', output, 'pipe'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  closeSync(output);
+  const { stderr } = child;
+  if (stderr === null) throw new Error('the program has no standard error');
+  return { ended: once(child, 'exit'), stderr };
+}
+
+// Completions 1.6: the process lives on.
+test('a process whose log goes to a full disk lives on, and ends when it is asked to', async () => {
+  const program = `for (let n = 0; n < 50; n += 1) log.info('a request');
+    setTimeout(() => { log.info('later'); process.stderr.write('alive'); process.exit(0); }, 300);`;
+  const { ended, stderr } = logTo(openSync('/dev/full', 'w'), program);
+  const [words, [status]] = await Promise.all([text(stderr), ended]);
+  expect([words, status]).toEqual(['alive', 0]);
+});
+
+test('lines that were not taken are written in order when there is room again, and lines beyond a bound are counted', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'log-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const pipe = path.join(folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  // A pipe without a reader takes nothing, as a full disk, and takes lines again once there is a reader.
+  const keeper = openSync(pipe, 'r+');
+  const output = openSync(pipe, 'w');
+  closeSync(keeper);
+  const program = `for (let n = 0; n < 60_000; n += 1) log.info({ n }, 'x'.repeat(100));
+    setTimeout(() => { process.stderr.write('written'); setTimeout(() => log.info('the end'), 3_000); }, 300);`;
+  await once(logTo(output, program).stderr, 'data');
+  const seen: { n?: number; lines?: number; msg: string }[] = [];
+  for await (const line of createInterface({ input: createReadStream(pipe) })) seen.push(JSON.parse(line));
+  const [end, lost] = [seen.pop(), seen.pop()];
+  expect(end?.msg).toBe('the end');
+  expect(seen.map(({ n }) => n)).toEqual(seen.map((_, index) => index));
+  expect(seen.length).toBeGreaterThan(10_000);
+  expect(seen.length + (lost?.lines ?? 0)).toBe(60_000);
 });
