@@ -22,9 +22,10 @@ import {
   changeCandidate,
   changedLinks,
   createCandidate,
+  deleteCandidates,
   judgeCandidateParts,
+  rejectCandidates,
 } from './change-candidate.ts';
-import { deleteCandidates, rejectCandidates } from './change-candidates.ts';
 import { partRouter } from './part-operations.ts';
 import { findCandidate, listCandidates, listCandidatesByIds } from './repository.ts';
 import type { Candidate } from './types.ts';

@@ -4,23 +4,28 @@ import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, type Judge, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { enqueue } from '#src/jobs/queue.ts';
 import { mailWords } from '#src/mail/mail-words.ts';
 import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import {
+  type BulkChange,
   changedFields,
   guardChange,
   lockForChange,
   renewBallotDefinition,
   requireNoIssues,
+  requireOwn,
   strangerIssues,
   takeNumber,
 } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/lifecycle.ts';
 import { givenOf } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import { type createCandidateBody, type updateCandidateBody, viewCandidate } from './candidate.ts';
 import { roleMessage } from './definition-links.ts';
+import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
 import {
   type BallotChangeDeps,
   type ChangePart,
@@ -36,8 +41,10 @@ import {
   insertCandidate,
   isAnyCandidatePaidFor,
   listBareReferendums,
+  listCandidatesByIds,
   listPositions,
   updateCandidate,
+  updateCandidates,
 } from './repository.ts';
 import type { Candidate, Position, ReferendumRole } from './types.ts';
 
@@ -200,4 +207,43 @@ export const changeCandidate: ChangePart<Candidate, Body, ChangeDeps> = async (t
   const change = differenceOf(before, after);
   await recordBallotChange(tx, deps, organizer, 'candidate.updated', id, change, told);
   return after;
+};
+
+/**
+ * Rejects candidates, all or none, by the rules of a single change of status. Candidates already rejected do not change.
+ * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots`, `results_final`
+ */
+export const rejectCandidates: BulkChange<BallotChangeDeps> = async (tx, deps, organizer, ids) => {
+  const event = await lockForChange(tx, organizer.event.id);
+  const named = requireOwn('candidate', ids, await listCandidatesByIds(tx, event.id, ids));
+  const rows = named.filter(({ status }) => status !== 'rejected');
+  if (rows.length === 0) return 0;
+  await guardChange(tx, event, 'change_ballot_rules');
+  const changed = rows.map(({ id }) => id);
+  const nowMs = event.lockedAt;
+  const after = await updateCandidates(tx, event.id, changed, { status: 'rejected', updatedAt: nowMs });
+  await renewBallotDefinition(tx, event.id, nowMs);
+  await publish(tx, deps, aboutOf(event), 'candidate.updated', after.map(viewCandidate));
+  const told = { after: { count: rows.length, candidateIds: changed } };
+  await recordBallotChange(tx, deps, organizer, 'candidates.rejected', event.id, told);
+  return rows.length;
+};
+
+/** Queues deletions, all or none. @throws ApiError 422 naming each unknown ID; 409 `results_final`, `event_has_ballots` (also if paid) */
+export const deleteCandidates: BulkChange<BallotChangeDeps> = async (tx, deps, organizer, ids) => {
+  const event = await lockForChange(tx, organizer.event.id);
+  const rows = requireOwn('candidate', ids, await listCandidatesByIds(tx, event.id, ids));
+  // Stored ballots can name only candidates that are approved or withdrawn.
+  const depends = rows.some(({ status }) => isStanding(status));
+  await guardChange(tx, event, depends ? 'change_ballot_rules' : 'change_names');
+  if (await isAnyCandidatePaidFor(tx, event.id, ids)) throw refuse('paid_registrations');
+  const deletedAt = event.lockedAt;
+  await updateCandidates(tx, event.id, ids, { deletedAt });
+  await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'candidates', eventId: event.id });
+  await renewBallotDefinition(tx, event.id, deletedAt);
+  const gone = rows.map(({ id, name }) => ({ id, name }));
+  await publish(tx, deps, aboutOf(event), 'candidate.deleted', gone);
+  const told = { before: { count: rows.length, candidateIds: gone.map(({ id }) => id) } };
+  await recordBallotChange(tx, deps, organizer, 'candidates.deleted', event.id, told);
+  return rows.length;
 };

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { ListedPage } from '#sandbox/list-pages.ts';
 import type { ReceivedMessage, SentMail, ShownRequest } from '#src/console/console-feed.ts';
-import type { LiveResults } from '#src/console/read-results.ts';
+import type { LiveResults } from '#src/console/live-stream.ts';
 import type { NewestDelivery } from '#src/webhooks/newest-deliveries.ts';
 import type { TestServiceOptions } from './test-service.ts';
 
