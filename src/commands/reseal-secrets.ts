@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { taggedApiKeys } from '#src/accounts/repository.ts';
 import { lotSeedPlace } from '#src/ballot-log/lot.ts';
 import { type Database, type SendLong, withLongStatements } from '#src/database/client.ts';
-import { countTaggedRows, retagRows } from '#src/database/tagged-rows.ts';
+import { isTagOfPresentKey, retagRows } from '#src/database/tagged-rows.ts';
 import { taggedLetters } from '#src/letters/letter-run.ts';
 import { credentialsPlace } from '#src/payments/business-repository.ts';
 import { answerPlace, confirmationCodePlace } from '#src/payments/payment.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
-import { countTagged, retagVoters } from '#src/voters/retag-voters.ts';
+import { retagVoters, TAGGED as TAGGED_VOTERS } from '#src/voters/retag-voters.ts';
 import { rollKeyPlace } from '#src/voters/roll-sum.ts';
 import { taggedKeys } from '#src/voting-events/ballot-key-repository.ts';
 import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';
@@ -100,20 +100,24 @@ async function count(send: SendLong, text: string, values: unknown[]): Promise<n
 type Counts = readonly ReturnType<typeof countOf>[];
 
 export const countSealed = (db: Database, secrets: Secrets): Promise<Counts> =>
-  withLongStatements(db, (send) => countEach(db, send, secrets));
+  withLongStatements(db, (send) => countEach(send, secrets));
 
-async function countEach(db: Database, send: SendLong, secrets: Secrets): Promise<Counts> {
+async function countEach(send: SendLong, secrets: Secrets): Promise<Counts> {
   const counts: ReturnType<typeof countOf>[] = [];
-  for (const [name, table, column] of KEPT) {
-    const from = `SELECT count(*) FROM ${table} WHERE ${column} IS NOT NULL AND split_part(${column}, '.', 1)`;
-    const present = await count(send, `${from} = $1`, [secrets.id]);
-    counts.push(countOf(name, { present, earlier: await count(send, `${from} <> $1`, [secrets.id]) }));
-  }
-  counts.push(countOf('earlier webhook secrets', await countReplaced(send, secrets)));
+  /** @param isPresent SQL; neither true nor false for a row without a value */
+  const countRows = async (name: string, from: string, isPresent: string): Promise<void> => {
+    const present = await count(send, `SELECT count(*) FILTER (WHERE ${isPresent}) AS count ${from}`, [secrets.id]);
+    const earlier = await count(send, `SELECT count(*) FILTER (WHERE NOT ${isPresent}) AS count ${from}`, [secrets.id]);
+    counts.push(countOf(name, { present, earlier }));
+  };
+  for (const [name, table, column] of KEPT)
+    await countRows(name, `FROM ${table}`, `split_part(${column}, '.', 1) = $1`);
+  await countRows('earlier webhook secrets', REPLACED, "split_part(one->>'secret', '.', 1) = $1");
   for (const { name, count: text } of PASSING)
     counts.push(countOf(name, { earlier: await count(send, text, [secrets.id]) }));
-  counts.push(countOf('rows of voters', await countTagged(send, secrets)));
-  for (const table of TAGGED) counts.push(countOf(table.name, await countTaggedRows(table, db, secrets)));
+  await countRows('rows of voters', TAGGED_VOTERS, isTagOfPresentKey('v.tag'));
+  for (const { name, table, column = 'tag', isThere = 'true' } of TAGGED)
+    await countRows(name, `FROM ${table} WHERE ${isThere}`, isTagOfPresentKey(column));
   // Voter keys are stored as hashes, which do not show under which secret key they were made: all count as earlier.
   const earlier = await count(
     send,
@@ -165,14 +169,7 @@ async function resealColumn(
 }
 
 /** Replaced webhook secrets, which still sign for a day after their rotation. */
-async function countReplaced(send: SendLong, secrets: Secrets): Promise<{ present: number; earlier: number }> {
-  const text = `SELECT count(*) FROM webhook_endpoints, jsonb_array_elements(earlier_secrets) AS one
-    WHERE (one->>'until')::bigint > now_ms() AND split_part(one->>'secret', '.', 1)`;
-  return {
-    present: await count(send, `${text} = $1`, [secrets.id]),
-    earlier: await count(send, `${text} <> $1`, [secrets.id]),
-  };
-}
+const REPLACED = `FROM webhook_endpoints, jsonb_array_elements(earlier_secrets) AS one WHERE (one->>'until')::bigint > now_ms()`;
 
 /** Re-encrypts replaced webhook secrets; begins again if an endpoint's list has changed meanwhile. */
 async function resealReplaced(send: SendLong, secrets: Secrets): Promise<void> {

@@ -1,4 +1,4 @@
-import { and, asc, getTableName, gt, type SQL, sql } from 'drizzle-orm';
+import { and, asc, getTableName, gt, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import { inPages } from '#src/platform/loop-turns.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
@@ -16,6 +16,8 @@ export interface TaggedRows {
   readonly name: string;
   readonly table: string;
   readonly column?: string;
+  /** SQL condition on the rows to include. */
+  readonly isThere?: string;
   /** Rows with greater IDs than `after`, in the order of their IDs. */
   readonly read: (db: Database, after: string, limit: number) => Promise<TaggedRow[]>;
 }
@@ -25,20 +27,19 @@ interface TaggedTable extends PgTable {
   readonly $inferSelect: { readonly id: string; readonly tag: Buffer };
 }
 
-/** The rows of a table whose tags need no other table. @param isThere condition on the rows to include */
+/** The rows of a table whose tags need no other table. */
 export const taggedRows = <Table extends TaggedTable>(
   name: string,
   table: Table,
   rowOf: (row: Table['$inferSelect']) => DecidingRow,
-  isThere?: SQL,
+  isThere = 'true',
 ): TaggedRows => ({
-  name,
-  table: getTableName(table),
+  ...{ name, table: getTableName(table), isThere },
   async read(db, after, limit) {
     const page = db
       .select()
       .from<PgTable>(table)
-      .where(and(gt(table.id, after), isThere))
+      .where(and(gt(table.id, after), sql.raw(isThere)))
       .orderBy(asc(table.id))
       .limit(limit);
     return ((await page) as Table['$inferSelect'][]).map((row) => ({ id: row.id, tag: row.tag, row: rowOf(row) }));
@@ -53,11 +54,8 @@ const rowsOf = ({ read }: TaggedRows, db: Database): AsyncGenerator<TaggedRow> =
 const isOfPresentKey = (secrets: Secrets, { tag }: TaggedRow): boolean =>
   tag.subarray(0, 4).toString('hex') === secrets.id;
 
-export async function countTaggedRows(table: TaggedRows, db: Database, secrets: Secrets) {
-  const counts = { present: 0, earlier: 0 };
-  for await (const row of rowsOf(table, db)) counts[isOfPresentKey(secrets, row) ? 'present' : 'earlier'] += 1;
-  return counts;
-}
+/** SQL: whether a tag was made with the present secret key, whose ID is $1. */
+export const isTagOfPresentKey = (column: string): string => `substring(${column} FROM 1 FOR 4) = decode($1, 'hex')`;
 
 /** Replaces rows' tags of an earlier secret key by tags of the present key. @returns how many have no valid tag of any listed key */
 export async function retagRows(

@@ -1,4 +1,5 @@
 import type { SendLong } from '#src/database/client.ts';
+import { isTagOfPresentKey } from '#src/database/tagged-rows.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import {
   isApprovedInRehearsal,
@@ -10,21 +11,8 @@ import {
 } from './voter-tag.ts';
 
 const PAGE = 500;
-/**
- * Selects voters whose tag (a MAC) may still be checked: they are neither deleted nor erased. Their tag's key ID is compared by the caller.
- * $1: the ID of the present secret key.
- */
-const TAGGED = `FROM voters v
-  WHERE v.deleted_at IS NULL AND v.erased_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
-
-/** Counts the voters whose tag was made with the present secret key, and with an earlier key. */
-export async function countTagged(send: SendLong, secrets: Secrets): Promise<{ present: number; earlier: number }> {
-  const count = async (compared: string): Promise<number> => {
-    const text = `SELECT count(*) ${TAGGED} ${compared} decode($1, 'hex')`;
-    return Number((await send<{ count: string }>(text, [secrets.id])).rows[0]?.count ?? 0);
-  };
-  return { present: await count('='), earlier: await count('<>') };
-}
+/** The voters whose tag (a MAC) may still be checked: they are neither deleted nor erased. */
+export const TAGGED = 'FROM voters v WHERE v.deleted_at IS NULL AND v.erased_at IS NULL AND v.tag IS NOT NULL';
 
 /** Renews tags that an earlier secret key made. @returns the number of voters whose tag is valid under no listed key */
 export async function retagVoters(
@@ -36,7 +24,7 @@ export async function retagVoters(
   let foreign = 0;
   for (;;) {
     const { rows } = await send<{ event: string; tagged: TaggedArray }>(
-      `SELECT v.voting_event_id AS event, ${TAGGED_VOTER} AS tagged ${TAGGED} <> decode($1, 'hex')
+      `SELECT v.voting_event_id AS event, ${TAGGED_VOTER} AS tagged ${TAGGED} AND NOT ${isTagOfPresentKey('v.tag')}
          AND (v.voting_event_id, v.id) > ($2, $3) ORDER BY v.voting_event_id, v.id LIMIT ${PAGE}`,
       [secrets.id, ...after],
     );

@@ -371,7 +371,7 @@ export async function countRollChanges(
   await noteInEvent(tx, secrets, event, { identityChanges, rollChanges: event.rollChanges + roll });
 }
 
-export const taggedEvents = taggedRows('rows of events', votingEvents, rowOfEvent, isNull(votingEvents.deletedAt));
+export const taggedEvents = taggedRows('rows of events', votingEvents, rowOfEvent, 'deleted_at IS NULL');
 
 export const taggedInvites: TaggedRows = {
   name: 'invites',
