@@ -72,7 +72,7 @@ export function addPaymentBusinessCommands(cli: Cli): void {
       withDeps(async (deps) =>
         since === undefined
           ? (await import('./check-business.ts')).checkBusiness(deps, business)
-          : (await import('./check-payments.ts')).checkPayments(deps, business, since),
+          : (await import('./check-business.ts')).checkPayments(deps, business, since),
       ),
     );
 

@@ -5,7 +5,7 @@ import { refuse } from '#src/http/refusals.ts';
 import type { PaymentProvider, ProviderCredentials, ProviderState } from '#src/payment-providers/provider.ts';
 import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider-fault.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
-import { type ApiError, invalidField, orNotFound } from '#src/platform/errors.ts';
+import { ApiError, invalidField, orNotFound } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { elsewhere } from '#src/platform/turns.ts';
@@ -212,4 +212,15 @@ async function readPage(
   const overdue = state.kind === 'unpaid' && (await readNow(deps.db)) >= attempt.expiresAt;
   // Closes an expired page at the provider before the attempt ends, so that no payer pays afterwards.
   return overdue && provider.expireCheckout !== undefined ? provider.expireCheckout(credentials, handle) : state;
+}
+
+/** Reads an attempt; if unpaid, asks the provider first, at most every two seconds. @throws ApiError 404; 403 `payment_unavailable` */
+export async function findUpToDate(deps: PaymentDeps, votingEventId: string, id: string): Promise<PaymentAttempt> {
+  const attempt = orNotFound(await findAttempt(deps.db, { votingEventId, id }));
+  try {
+    return await askProvider(deps, attempt, { isRead: true });
+  } catch (fault) {
+    if (fault instanceof ApiError && fault.details?.['reason'] === 'payment_provider_unavailable') return attempt;
+    throw fault;
+  }
 }

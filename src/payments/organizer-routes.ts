@@ -16,6 +16,7 @@ import { answer, costly } from '#src/http/send.ts';
 import { csvById } from '#src/platform/csv.ts';
 import { notFound, orNotFound } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith, loadRow } from '#src/voting-events/access.ts';
+import { findUpToDate } from './ask-provider.ts';
 import {
   type AttemptRef,
   type AttemptScope,
@@ -42,7 +43,7 @@ import {
   viewOrganizerAttempt,
 } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { findUpToDate, readRefunds } from './read-payment.ts';
+import { readRefunds } from './refund-payment.ts';
 
 const COLUMNS = [
   ...(['id', 'votingEventId', 'purpose', 'status', 'endReason', 'provider', 'currency', 'amountMinor'] as const),

@@ -8,9 +8,9 @@ import { operation } from '#src/http/operation.ts';
 import { readStrangersBody } from '#src/http/read-body.ts';
 import { answer } from '#src/http/send.ts';
 import { loadPublicEvent } from '#src/voting-events/access.ts';
+import { findUpToDate } from './ask-provider.ts';
 import { attemptView, viewAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { findUpToDate } from './read-payment.ts';
 import { MAX_MESSAGE_BYTES, receiveProviderEvent } from './receive-provider-event.ts';
 
 /** The payments that a voting page reads, and the route for the providers' messages (completions 7.2). */

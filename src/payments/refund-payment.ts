@@ -51,6 +51,14 @@ export async function listRefunds(executor: Executor, attempts: readonly Attempt
     .orderBy(asc(paymentRefunds.createdAt));
 }
 
+export async function readRefunds(
+  executor: Executor,
+  attempts: readonly PaymentAttempt[],
+): Promise<(attempt: PaymentAttempt) => readonly Refund[]> {
+  const refunds = Map.groupBy(await listRefunds(executor, attempts), ({ attemptId }) => attemptId);
+  return ({ id }) => refunds.get(id) ?? [];
+}
+
 const LOST_AT_ONCE = 500;
 
 /** Owed refunds whose job has used all its tries, or no longer exists; oldest first. */
