@@ -57,7 +57,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2169,
   'payment-providers': 2014,
-  database: 2441,
+  database: 2439,
   'embedded-postgres': 849,
   http: 4309,
   server: 1024,
@@ -67,11 +67,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 1023,
   webhooks: 2648,
   'voting-events': 5435,
-  'ballot-definition': 3912,
-  voters: 5751,
+  'ballot-definition': 3927,
+  voters: 5752,
   payments: 4136,
   credits: 709,
-  ballots: 3166,
+  ballots: 3163,
   'ballot-log': 4796,
   'service-log': 696,
   tally: 2554,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4492,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_303;
+const LINES_OF_ALL = 69_269;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
