@@ -70,7 +70,7 @@ async function listSettings(client: Asked, values: readonly string[]): Promise<s
        UNION ALL
        SELECT split_part(c, '=', 1), split_part(c, '=', 2) FROM pg_db_role_setting s CROSS JOIN unnest(s.setconfig) AS c
        WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
-         AND s.setrole IN (0, current_user::regrole)
+         AND s.setrole IN (0, (SELECT oid FROM pg_roles WHERE rolname = current_user))
      ) AS found
      WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND lower(setting) = ANY ($1) ORDER BY name`,
     [values],

@@ -37,10 +37,13 @@ export interface ConnectOptions {
 const PLANNER = 'SET random_page_cost = 1.1';
 
 /**
- * An operator may have set other defaults for the role or the database. Rows of JSON are read with bytes in hex; a statement that waited
- * for a lock must see what was committed meanwhile, or a limit is exceeded; and PostgreSQL looks first in a schema of the role's name.
+ * The first statements of each connection: an operator may have set other defaults for the role or the database. Rows of JSON are read with
+ * bytes in hex; a statement that waited for a lock must see what was committed meanwhile, or a limit is exceeded; idle connections wait in
+ * pools, and transactions copy accounts; and PostgreSQL looks first in a schema of the role's name.
  */
-const ASSUMED = `SET bytea_output = 'hex'; SET default_transaction_isolation = 'read committed';
+export const ASSUMED = `SET bytea_output = 'hex'; SET default_transaction_isolation = 'read committed';
+  SELECT set_config(name, '0', false) FROM unnest('{idle_session_timeout,transaction_timeout}'::text[]) AS name
+  WHERE current_setting(name, true) IS NOT NULL;
   SELECT set_config('search_path', 'public', false) WHERE current_schema() IS DISTINCT FROM 'public'`;
 
 const connectionsOf = new WeakMap<pg.Pool, Set<pg.ClientBase>>();
@@ -104,8 +107,10 @@ export async function withClient<T>(
   const client = new Client(config);
   try {
     await client.connect();
-    // Its transaction may rest while `work` asks another database, for longer than a server allows by default.
-    await client.query(`${ASSUMED}; SET idle_in_transaction_session_timeout = 0`);
+    await client.query(ASSUMED);
+    // `work` may rest in a transaction while it asks another database, copy rows for minutes, or wait for a lock.
+    await client.query('SET idle_in_transaction_session_timeout = 0; SET lock_timeout = 0');
+    if (config.statement_timeout === undefined) await client.query('SET statement_timeout = 0');
     return await work(client);
   } finally {
     await client.end();

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { databaseErrorCode, LOCKED } from './client.ts';
+import { ASSUMED, databaseErrorCode, LOCKED } from './client.ts';
 import { requireSchemaNumber, type SchemaNumber, SchemaRefused, whyNotServed } from './schema-number.ts';
 import { WriterClient } from './writer.ts';
 
@@ -160,6 +160,7 @@ export class Heartbeat {
     const { onNotification, onGap } = this.#options;
     client.on('notification', ({ channel, payload = '' }) => onNotification[channel]?.(payload));
     await withinPatience(client.connect());
+    await withinPatience(client.query(ASSUMED));
     await withinPatience(requireSchemaNumber(client));
     for (const channel of Object.keys(onNotification))
       await withinPatience(client.query(`LISTEN ${pg.escapeIdentifier(channel)}`));

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ACTING, listTables, SHARED, STAYING, tablesOfEvents } from '#src/cells/account-rows.ts';
 import { finishMoves, MoveRefused, takeBack } from '#src/cells/finish-move.ts';
@@ -396,6 +397,35 @@ test('a cell is begun beside a silent one, also where its server ends transactio
   const databaseCells = [{ name: 'b', url: `postgres://voting@127.0.0.1:${port}/b` }, own];
   await joinCell({ ...service.deps.config, databaseCells }, service.databaseUrl, own);
 });
+
+test.each(['transaction_timeout', 'idle_session_timeout', 'statement_timeout'])(
+  'an account moves where its servers have a %s that is shorter than the move',
+  async (limit) => {
+    const databases = ['main', 'b'].map((cell) => cellOf(cell));
+    const alter = (change: string) =>
+      Promise.all(
+        databases.map(({ db, databaseUrl }) =>
+          db.execute(`ALTER DATABASE "${new URL(databaseUrl).pathname.slice(1)}" ${change}`),
+        ),
+      );
+    const account = await service.account('enterprise', 'main');
+    await alter(`SET ${limit} = '300ms'`);
+    onTestFinished(() => alter(`RESET ${limit}`));
+    const pause = async (stage: Stage): Promise<void> => {
+      if (stage === 'copied') await delay(600);
+      if (stage !== 'held') return;
+      const session = new pg.Client({ connectionString: service.databaseUrl });
+      await session.connect();
+      await session.query('SET transaction_timeout = 0; SET idle_in_transaction_session_timeout = 0');
+      await session.query('BEGIN');
+      await session.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [account.id]);
+      // The move waits for the row meanwhile.
+      void delay(600).then(() => session.end());
+    };
+    await moveAccount(cellOf('main'), cellOf('b'), account.id, { say: () => undefined, onStage: pause });
+    expect((await account.get('/me')).status).toBe(200);
+  },
+);
 
 test('a list of cells that is wrong is refused in one line that names the setting and no password', () => {
   const read = (DATABASE_CELLS: string) =>

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import pg from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { checkServer } from '#src/database/check-server.ts';
 import { migrate } from '#src/database/migrate.ts';
@@ -49,6 +50,7 @@ test.each([
 test.each([
   ['of the role’s own name', 'CREATE SCHEMA AUTHORIZATION CURRENT_USER'],
   ['that comes first', 'CREATE SCHEMA app; ALTER DATABASE "$" SET search_path = app, public'],
+  ['that stands alone in the search path', 'CREATE SCHEMA app; ALTER DATABASE "$" SET search_path = app'],
 ])('a database with a schema %s is migrated and served as any other', async (_which, statement) => {
   const database = await createEmptyDatabase();
   onTestFinished(database.drop);
@@ -59,10 +61,27 @@ test.each([
   const account = await service.account();
   const poll = await account.event();
   await account.votePoll(poll, votesFor(poll));
+  expect(await service.query('SELECT id FROM public.service_processes')).toEqual([{ id: service.deps.processId }]);
   const elsewhere =
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text NOT LIKE ALL ('{public,pg_%,information_schema,drizzle}')";
   expect(await service.query(elsewhere)).toEqual([]);
 });
+
+test.each(['Voting', 'app.votes', 'the "votes"'])(
+  'a start checks a database for a role of the name %s',
+  async (kind) => {
+    const database = await useDatabase();
+    const name = `${kind} ${randomBytes(6).toString('hex')}`;
+    const role = pg.escapeIdentifier(name);
+    await runStatements(database.url, [`CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD 'secret'`]);
+    onTestFinished(() => runStatements(inject('databaseUrl'), [`DROP ROLE ${role}`]));
+    const url = Object.assign(new URL(database.url), { username: encodeURIComponent(name), password: 'secret' }).href;
+    const findings = await checkServer(url, () => Date.now());
+    expect(findings.map((finding) => finding.name)).toEqual(
+      expect.arrayContaining(['durability', 'standby', 'schema']),
+    );
+  },
+);
 
 test.each([
   ['failed', "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc"],
