@@ -410,7 +410,7 @@ test.each(['transaction_timeout', 'idle_session_timeout', 'statement_timeout'])(
       );
     const account = await service.account('enterprise', 'main');
     await alter(`SET ${limit} = '300ms'`);
-    onTestFinished(() => alter(`RESET ${limit}`));
+    onTestFinished(async () => void (await alter(`RESET ${limit}`)));
     const pause = async (stage: Stage): Promise<void> => {
       if (stage === 'copied') await delay(600);
       if (stage !== 'held') return;

@@ -174,6 +174,24 @@ test.each(['/voters/notify', '/voters/:id/voter-key'])(
   },
 );
 
+test('a registration whose mail may have arrived can be confirmed where its recipient is refused later', async () => {
+  const account = await service.account();
+  const voter = { selfRegistration: true };
+  const event = await createTestEvent(service, account, { type: 'election', voter }, PLURALITY, true);
+  using send = vi
+    .spyOn(service.deps.mailer, 'send')
+    .mockRejectedValueOnce(new MailFault('temporary', 'ECONNECTION', undefined))
+    .mockRejectedValueOnce(new MailFault('recipient_refused', 'EENVELOPE', '550'));
+  demand(await account.page(event, 'register/voter', { name: 'Vera', email: `vera@${event.code}.example` }), 201);
+  await work();
+  await query('UPDATE jobs SET run_at = now_ms()');
+  await work();
+  expect(send).toHaveBeenCalledTimes(2);
+  const [link = ''] = /confirm-address\/\S+/.exec(send.mock.calls[0]?.[0].text ?? '') ?? [];
+  const page = await service.fetch(`/${link}`, { method: 'POST' });
+  expect(await page.text()).toContain('Your address is confirmed');
+});
+
 test('a mail is sent, and counted once, where one secret key is listed twice, as before or after a rotation', async () => {
   const key = randomBytes(32).toString('base64');
   await using twice = await startTestService({ worker: false, secretKey: `${key},${key.replace(/=+$/, '')}` });
