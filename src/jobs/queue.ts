@@ -18,6 +18,9 @@ export interface JobRun {
 /** The ID of a job's runs. It contains the random mark, because a restored database assigns the same row numbers again. */
 export const runIdOf = (job: { readonly id: string; readonly mark: string }): string => `${job.id}/${job.mark}`;
 
+/** What stays of a run's ID when its account moves to another database, where the row gets another number. */
+export const markOf = ({ id }: Pick<JobRun, 'id'>): string => id.replace(/^.*\//, '');
+
 /** SQL condition: row `j` of `jobs` belongs to the run. Always false for a run outside of the queue. */
 export function isOfRun({ id }: Pick<JobRun, 'id'>): SQL {
   const [row, mark] = id.split('/');
