@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Change, changeInsert } from '#src/accounts/changes.ts';
-import { isTrue, readNumber, type Transaction } from '#src/database/client.ts';
-import { isOfRun, type JobRun, markOf } from '#src/jobs/queue.ts';
+import { isTrue, type Transaction } from '#src/database/client.ts';
+import { createdAt, type JobRun, markOf } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Ids, idOfThing } from '#src/platform/ids.ts';
 
@@ -55,8 +55,7 @@ const DELETED_TOGETHER = 50;
 
 /** The message ID of a job's run. It is the same for each attempt, so that receivers recognise a message that is sent again. */
 export async function messageOfRun(tx: Transaction, run: JobRun): Promise<string> {
-  const createdAt = await readNumber(tx, sql`SELECT j.created_at FROM jobs j WHERE ${isOfRun(run)}`);
-  return idOfThing('msg', createdAt, markOf(run));
+  return idOfThing('msg', await createdAt(tx, run), markOf(run));
 }
 
 /**
