@@ -57,18 +57,18 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2079,
   'payment-providers': 2014,
-  database: 2428,
+  database: 2434,
   'embedded-postgres': 849,
   http: 4308,
   server: 1024,
   reference: 2766,
-  jobs: 635,
+  jobs: 642,
   mail: 618,
   accounts: 1023,
-  webhooks: 2648,
+  webhooks: 2647,
   'voting-events': 5435,
   'ballot-definition': 3934,
-  voters: 5764,
+  voters: 5780,
   payments: 4142,
   credits: 709,
   ballots: 3166,
@@ -79,11 +79,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1049,
   console: 1142,
   demo: 435,
-  cells: 1423,
-  commands: 4494,
+  cells: 1459,
+  commands: 4508,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_199;
+const LINES_OF_ALL = 69_277;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
