@@ -57,18 +57,18 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2169,
   'payment-providers': 2014,
-  database: 2439,
+  database: 2941,
   'embedded-postgres': 849,
   http: 4309,
   server: 1024,
   reference: 2766,
-  jobs: 635,
-  mail: 617,
+  jobs: 642,
+  mail: 1009,
   accounts: 1023,
-  webhooks: 2648,
+  webhooks: 2647,
   'voting-events': 5435,
   'ballot-definition': 3927,
-  voters: 5752,
+  voters: 5768,
   payments: 4136,
   credits: 709,
   ballots: 3163,
@@ -79,11 +79,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1049,
   console: 1140,
   demo: 435,
-  cells: 1423,
-  commands: 4492,
+  cells: 1459,
+  commands: 4506,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_269;
+const LINES_OF_ALL = 70_235;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -14,6 +14,9 @@ const LIVING_EVENTS = `(SELECT e.id FROM voting_events e WHERE ${IS_LIVING})`;
 /** Accounts with which an event of the account is shared. */
 const GUESTS = `(SELECT i.account_id FROM event_invites i WHERE i.voting_event_id IN ${LIVING_EVENTS} AND i.account_id IS NOT NULL)`;
 
+/** Prefix of the codes of events that have left a cell or were set aside in it, until their rows are deleted there. */
+export const LEFT = 'moved/';
+
 export const holderOf = (account: string): string => `move ${account}`;
 
 /**

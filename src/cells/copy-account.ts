@@ -5,6 +5,7 @@ import { arrivingCode } from '#src/voting-events/code-claims.ts';
 import {
   ACTING,
   forAccount,
+  LEFT,
   listTables,
   livingEvents,
   ofHiddenEvents,
@@ -127,15 +128,16 @@ export async function copyAccount(
 /**
  * Moves an account's rows from `arriving_rows` to their tables and shows its events, if they are those of the move with this number, in which
  * the old cell has let it go. Others belong to a later move that has not switched, or to an earlier one, as after a restore from a backup.
- * Call on the connection with the account's lock. Idempotent.
+ * Without a number, shows what was set aside. Call on the connection with the account's lock. Idempotent.
+ * @returns whether there was anything to show
  */
-export async function showAccount(client: pg.Client, account: string, movedAt: number): Promise<void> {
+export async function showAccount(client: pg.Client, account: string, movedAt?: number): Promise<boolean> {
   const copied = await client.query(
-    `SELECT FROM arriving_rows WHERE account_id = $1 AND from_cell <> '' AND table_name = 'accounts'
-       AND (content ->> 'moved_at')::bigint = $2`,
+    `SELECT FROM arriving_rows WHERE account_id = $1 AND table_name = 'accounts' AND CASE WHEN $2::bigint IS NULL THEN from_cell = ''
+       ELSE from_cell <> '' AND (content ->> 'moved_at')::bigint = $2 END`,
     [account, movedAt],
   );
-  if (copied.rowCount === 0) return;
+  if (copied.rowCount === 0) return false;
   await client.query('BEGIN');
   const tables = await listTables(client);
   for (const name of Object.keys(ACTING)) {
@@ -149,10 +151,11 @@ export async function showAccount(client: pg.Client, account: string, movedAt: n
   }
   await client.query("UPDATE jobs SET held_by = NULL, held_at = NULL WHERE held_by = 'move ' || $1", [account]);
   await client.query(
-    'UPDATE voting_events SET deleted_at = NULL, code_key = lower(code) WHERE account_id = $1 AND code_key = $2 || lower(code)',
-    [account, arrivingCode('')],
+    `UPDATE voting_events SET deleted_at = NULL, code_key = lower(code) WHERE account_id = $1 AND code_key = ${movedAt === undefined ? '$2 || id' : '$2 || lower(code)'}`,
+    [account, movedAt === undefined ? LEFT : arrivingCode('')],
   );
   await client.query('DELETE FROM arriving_rows WHERE account_id = $1', [account]);
   await client.query("SELECT pg_notify('account_moved', $1), pg_notify('job_added', '')", [account]);
   await client.query('COMMIT');
+  return true;
 }

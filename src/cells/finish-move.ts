@@ -10,7 +10,7 @@ import { SECOND_MS } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { orLate } from '#src/platform/within.ts';
 import { arrivingCode } from '#src/voting-events/code-claims.ts';
-import { holderOf } from './account-rows.ts';
+import { holderOf, LEFT } from './account-rows.ts';
 import { showAccount } from './copy-account.ts';
 
 /** Why an account does not move now, in one line for the operator. Nothing was changed. */
@@ -58,8 +58,9 @@ export function withAccount<T>(
   });
 }
 
-/** Prefix of the codes of events that have left a cell, until their rows are deleted there. */
-export const LEFT = 'moved/';
+/** States of accounts that a cell keeps and does not serve, with the number of the last move: what left the cell, and what was set aside. */
+const KEPT = `SELECT account_id AS id, moved_at AS at FROM moved_accounts
+  UNION ALL SELECT account_id, (content ->> 'moved_at')::bigint FROM arriving_rows WHERE from_cell = '' AND table_name = 'accounts'`;
 
 /** Deletes, in steps, a cell's rows of an account's deleted events whose code has the prefix `mark`, and the account's audit entries. */
 async function deleteMarked(client: pg.Client, { db }: Deps, account: string, mark: string): Promise<void> {
@@ -92,22 +93,30 @@ export async function movedTo(
   return rows[0];
 }
 
-/**
- * Deletes the rows that an account left behind in this cell. Call with its lock, once the new cell shows the account.
- * @throws MoveRefused if no cell has the account as it left, or later: after a restore of the new cell, these rows may be the last copy
- */
-export async function deleteLeft(client: pg.Client, cell: Deps, account: string): Promise<void> {
-  const { at } = (await movedTo(cell.db, account)) ?? { at: 0 };
+/** The number of the latest state of an account that a cell keeps; 0 if it keeps none. */
+export async function keptIn({ $client }: Database, account: string): Promise<number> {
+  const text = `SELECT coalesce(max(k.at), 0)::float8 AS at FROM (${KEPT}) AS k WHERE k.id = $1`;
+  return (await $client.query(text, [account])).rows[0].at;
+}
+
+/** @throws MoveRefused if no cell has an account as this cell keeps it, or later: after a restore, what is kept may be the last copy */
+async function requireElsewhere(cell: Deps, account: string): Promise<void> {
+  const at = await keptIn(cell.db, account);
   const home = await firstOfCells([...cell.cells.values()], async ({ db }) => {
     const found = await findAccount(db, account);
     return found !== undefined && found.movedAt >= at ? found : undefined;
   });
   if (home === undefined) {
     const message =
-      'an account that left this cell is in no other one, or in an older state: what it left stays until the newest state of its new cell is back';
+      'no cell has an account as it is kept in this one, or later: what is kept stays; `cells status` says what to do';
     cell.log.error({ alarm: 'account_lost', account, cell: cell.cell }, message);
     throw new MoveRefused(message);
   }
+}
+
+/** Deletes the rows that an account left behind in this cell. Call with its lock, once the new cell shows the account. @throws MoveRefused */
+export async function deleteLeft(client: pg.Client, cell: Deps, account: string): Promise<void> {
+  await requireElsewhere(cell, account);
   await deleteMarked(client, cell, account, LEFT);
   await client.query('DELETE FROM moved_accounts WHERE account_id = $1', [account]);
 }
@@ -178,6 +187,7 @@ async function listMoves({ db, cells }: Deps, text: string): Promise<{ account: 
 
 const LEFT_FOR =
   'SELECT account_id AS account, to_cell AS cell, moved_at::float8 AS at FROM moved_accounts ORDER BY moved_at';
+const SET_ASIDE = "SELECT account_id AS account FROM arriving_rows WHERE from_cell = '' AND table_name = 'accounts'";
 const COPIED_FROM = `SELECT account_id AS account, from_cell AS cell, (content ->> 'moved_at')::float8 AS at
   FROM arriving_rows WHERE table_name = 'accounts'`;
 
@@ -211,4 +221,7 @@ export async function finishMoves(cell: Deps): Promise<void> {
     const end = findLater.then((later = other) => takeBack(later, cell, account, NO_WAIT_MS));
     await noteFault(cell, other, account, end);
   }
+  // What was set aside stays; it may have become the last copy.
+  for (const { account } of (await cell.db.$client.query<{ account: string }>(SET_ASIDE)).rows)
+    await noteFault(cell, cell, account, requireElsewhere(cell, account));
 }

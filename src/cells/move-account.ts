@@ -9,15 +9,15 @@ import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { isCodeAskedFor } from '#src/voting-events/code-claims.ts';
-import { ACTING, forAccount, holderOf, JOBS_OF_ACCOUNT, listTables, type Table } from './account-rows.ts';
+import { ACTING, forAccount, holderOf, JOBS_OF_ACCOUNT, LEFT, listTables, type Table } from './account-rows.ts';
 import { type Copied, copyAccount, hideActing, showAccount } from './copy-account.ts';
+import { findCell } from './find-cell.ts';
 import {
   deleteLeft,
   discardCopy,
-  LEFT,
+  keptIn,
   LOCK_OF_MOVES,
   MoveRefused,
-  movedTo,
   releaseJobs,
   requireHome,
   withAccount,
@@ -213,7 +213,7 @@ async function requireCodes(client: pg.Client, cells: Deps, account: string): Pr
  * @throws MoveRefused if another cell has the account, keeps a later state that left it, or does not answer
  */
 async function requireLatest(from: Deps, account: string): Promise<void> {
-  const own = (await findAccount(from.db, account))?.movedAt ?? 0;
+  const own = (await findAccount(from.db, account))?.movedAt ?? (await keptIn(from.db, account));
   for (const other of otherCells(from)) {
     if (isSilent(other))
       throw new MoveRefused(
@@ -221,7 +221,7 @@ async function requireLatest(from: Deps, account: string): Promise<void> {
       );
     if ((await findAccount(other.db, account)) !== undefined)
       throw new MoveRefused('the account is in two cells, as after a restore: `cells status` says which one serves it');
-    if (((await movedTo(other.db, account))?.at ?? 0) > own)
+    if ((await keptIn(other.db, account)) > own)
       throw new MoveRefused(
         `cell ${other.cell} keeps a later state of the account, as after a restore: see \`cells status\``,
       );
@@ -346,6 +346,23 @@ async function setAside(older: Deps, newer: Deps, account: string): Promise<void
     );
   });
 }
+
+/**
+ * Serves a state of an account again that was set aside in a cell, where the cell with the later one came back without the account.
+ * @returns false if the cell keeps none @throws MoveRefused, also while an event of another account has the code of one of its events
+ */
+export const serveKept = (cell: Deps, account: string): Promise<boolean> =>
+  withAccount(cell, account, async (client) => {
+    await requireLatest(cell, account);
+    const { rows } = await client.query<{ code: string }>(
+      'SELECT lower(code) AS code FROM voting_events WHERE account_id = $1 AND code_key = $2 || id',
+      [account, LEFT],
+    );
+    for (const { code } of rows)
+      if ((await findCell([...cell.cells.values()], code)) !== undefined)
+        throw new MoveRefused(`the code ${code} of one of its events is another event’s now: change that one first`);
+    return showAccount(client, account);
+  });
 
 /**
  * Sets aside what a cell has in an older state than another one. Call before a cell is served; a cell that was away may have another database.

@@ -14,6 +14,8 @@ interface Look {
   readonly accounts?: readonly Held[];
   /** Accounts that left the cell, whose rows are not deleted yet. */
   readonly left?: readonly (Held & { readonly to: string })[];
+  /** Accounts whose older state was set aside in the cell. */
+  readonly aside?: readonly Held[];
 }
 
 /** An account with the number of its last move. */
@@ -30,7 +32,8 @@ const FIGURES = `
     pg_size_pretty(pg_database_size(current_database())) AS size,
     has_table_privilege('accounts', 'INSERT') AND has_table_privilege('voting_events', 'DELETE') AS "mayWrite"`;
 const LEFT = 'SELECT account_id AS id, moved_at::float8 AS at, to_cell AS to FROM moved_accounts ORDER BY 1';
-const COPIED = 'SELECT DISTINCT account_id AS id, from_cell AS "from" FROM arriving_rows ORDER BY 1';
+const COPIED = `SELECT account_id AS id, from_cell AS "from", (content ->> 'moved_at')::float8 AS at FROM arriving_rows
+  WHERE table_name = 'accounts' ORDER BY 1`;
 
 async function lookInto(client: pg.Client, cell: string, clusterId: string | undefined): Promise<Look> {
   const state = await readSchemaState(client);
@@ -48,22 +51,19 @@ async function lookInto(client: pg.Client, cell: string, clusterId: string | und
   const notes: string[] = [];
   if (!mayWrite) notes.push('this role may not write: run deploy/roles.sql in its database');
   if (isForeign) notes.push('it was made for another service: name an empty database in DATABASE_CELLS');
-  const { rows: copied } = await client.query<{ id: string; from: string }>(COPIED);
-  for (const { id, from } of copied) {
-    const again = commandLine(`cells move-account ${id} --to ${cell}`);
-    notes.push(
-      from === ''
-        ? `an older state of ${id}, which another cell serves, is kept here: this deletes it   ${again} --back`
-        : `${id} is copied here in part: the command goes on, or undoes it with --back   ${again}`,
-    );
-  }
+  const { rows: copied } = await client.query<Held & { from: string }>(COPIED);
+  for (const { id, from } of copied)
+    if (from !== '')
+      notes.push(
+        `${id} is copied here in part: the command goes on, or undoes it with --back   ${commandLine(`cells move-account ${id} --to ${cell}`)}`,
+      );
   const { rows: left } = await client.query<Held & { to: string }>(LEFT);
   const { rows: accounts } = await client.query<Held>('SELECT id, moved_at::float8 AS at FROM accounts ORDER BY id');
   const well = mayWrite && !isForeign;
   return {
     row: { cell, state: well ? 'served' : 'not served', schema: state.schema?.number ?? null, ...figures },
     notes,
-    ...{ accounts, left },
+    ...{ accounts, left, aside: copied.filter(({ from }) => from === '') },
   };
 }
 
@@ -100,10 +100,20 @@ export async function showCells(config: Config, url: string): Promise<Answer> {
     isAnyUnknown || homes.get(id)?.some((home) => home.at >= at) === true
       ? `what is left of ${id}, which is in cell ${to} now, is being deleted   ${commandLine(`cells move-account ${id} --to ${to}`)}`
       : `${id} left for cell ${to}, which lacks what it got, as after a restore: what is left here stays until the newest state of cell ${to} is back`;
+  const sayAside = ({ id, at }: Held, cell: unknown): string => {
+    const serves = homes.get(id);
+    const again = commandLine(`cells move-account ${id} --to ${cell}`);
+    if (isAnyUnknown || serves?.some((home) => home.at >= at) === true)
+      return `an older state of ${id}, which another cell serves, is kept here: this deletes it   ${again} --back`;
+    return serves === undefined
+      ? `no cell has ${id}, as after a restore, but for a state that is kept here: this serves it again   ${again}`
+      : `a later state of ${id} than cell ${serves[0]?.cell} serves, as after a restore, is kept here: it stays until the newest state of cell ${serves[0]?.cell} is back`;
+  };
   const blank = { schema: null, accounts: null, events: null, open: null, size: null };
-  const value = looks.map(
-    ({ row, notes, left = [] }): Row => ({ ...blank, ...row, notes: [...notes, ...left.map(sayLeft)] }),
-  );
+  const value = looks.map(({ row, notes, left = [], aside = [] }): Row => {
+    const kept = aside.map((one) => sayAside(one, row['cell']));
+    return { ...blank, ...row, notes: [...notes, ...kept, ...left.map(sayLeft)] };
+  });
   return {
     value,
     shown: value.map(({ cell, state, notes: _notes, ...rest }) => ({ cell, state, ...rest })),

@@ -69,12 +69,14 @@ async function moving<T>(work: () => Promise<T>): Promise<T> {
 
 async function moveOne(deps: Deps, account: string, to: Deps, isBack: boolean): Promise<Answer> {
   const { findCell, findCutMove } = await import('#src/cells/find-cell.ts');
-  const { moveAccount } = await import('#src/cells/move-account.ts');
+  const { moveAccount, serveKept } = await import('#src/cells/move-account.ts');
   const { finishMove, takeBack } = await import('#src/cells/finish-move.ts');
   const all = [...deps.cells.values()];
   const cut = await findCutMove(all, account);
   if (cut !== undefined && !isBack) await moving(() => finishMove(cut.from, cut.to, account));
-  const from = (isBack ? cut?.from : undefined) ?? orNotFound(await findCell(all, account));
+  const home = (isBack ? cut?.from : undefined) ?? (await findCell(all, account));
+  const isKept = home === undefined && !isBack && (await moving(() => serveKept(to, account)));
+  const from = isKept ? to : orNotFound(home);
   if (from === to) return { value: { account, from: (cut?.from ?? from).cell, to: to.cell, pauseMs: null } };
   if (isBack) {
     await moving(() => takeBack(from, to, account));

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { ASSUMED } from '#src/database/writer.ts';
 import { SERVER_ENVIRONMENT, type ServerUser } from '#src/embedded-postgres/user.ts';
 import { listLivingKeys } from '#src/voting-events/check-ballot-keys.ts';
 import type { BackupManifest } from './backup-files.ts';
@@ -90,6 +91,7 @@ async function describeRecovered(sockets: string, manifest: BackupManifest) {
   client.on('error', () => undefined);
   try {
     await client.connect();
+    await client.query(ASSUMED);
     const { rows } = await client.query<{ recovering: boolean; at: string | null; known: boolean }>(`
       SELECT pg_is_in_recovery() AS recovering, extract(epoch FROM pg_last_xact_replay_timestamp()) * 1000 AS at,
         to_regclass('public.voting_events') IS NOT NULL AS known`);

@@ -124,7 +124,7 @@ function serversOf(url: string, isStandby: boolean): Servers | undefined {
  * for a lock must see what was committed meanwhile, or a limit is exceeded; and PostgreSQL looks first in a schema of the role's name.
  * Time limits are those that a connection was opened with: a move of an account works for longer than any other would allow.
  */
-const ASSUMED = `SET bytea_output = 'hex'; SET default_transaction_isolation = 'read committed';
+export const ASSUMED = `SET bytea_output = 'hex'; SET default_transaction_isolation = 'read committed';
   SELECT set_config('search_path', 'public', false) WHERE current_schema() IS DISTINCT FROM 'public';
   SELECT set_config(name, '0', false) FROM pg_settings WHERE source <> 'client' AND name IN ('statement_timeout', 'lock_timeout',
     'transaction_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout')`;

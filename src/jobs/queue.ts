@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { z } from 'zod';
-import { type Executor, isTrue, type Transaction } from '#src/database/client.ts';
+import { type Executor, isTrue, readNumber, type Transaction } from '#src/database/client.ts';
 import { asker } from '#src/platform/turns.ts';
 
 /** Each group has its own limit of parallel jobs (`JOB_PLACES`), so that jobs that hang do not block other groups. */
@@ -18,6 +18,9 @@ export interface JobRun {
 /** The ID of a job's runs. It contains the random mark, because a restored database assigns the same row numbers again. */
 export const runIdOf = (job: { readonly id: string; readonly mark: string }): string => `${job.id}/${job.mark}`;
 
+/** What stays of a run's ID when its account moves to another database, where the row gets another number. */
+export const markOf = ({ id }: Pick<JobRun, 'id'>): string => id.replace(/^.*\//, '');
+
 /** SQL condition: row `j` of `jobs` belongs to the run. Always false for a run outside of the queue. */
 export function isOfRun({ id }: Pick<JobRun, 'id'>): SQL {
   const [row, mark] = id.split('/');
@@ -33,6 +36,10 @@ export async function endJob(tx: Transaction, run: JobRun): Promise<boolean> {
   const { rowCount } = await tx.execute(sql`DELETE FROM jobs j WHERE ${isOfRun(run)}`);
   return rowCount === 1;
 }
+
+/** When the job was enqueued, Unix ms; 0 outside of the queue. */
+export const createdAt = (executor: Executor, run: JobRun): Promise<number> =>
+  readNumber(executor, sql`SELECT j.created_at FROM jobs j WHERE ${isOfRun(run)}`);
 
 /** Whether an attempt at the job was made before, also before an operator ran it again (`run_jobs_again`). */
 export const wasTried = async (executor: Executor, run: JobRun): Promise<boolean> =>

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { createTransport } from 'nodemailer';
-import { GivenUp, type JobRun } from '#src/jobs/queue.ts';
+import { GivenUp, type JobRun, markOf } from '#src/jobs/queue.ts';
 import { replaceFile } from '#src/platform/files.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
@@ -183,7 +183,7 @@ export async function deliverMail(
   mail: Omit<Mail, 'id'>,
 ): Promise<MailOutcome> {
   // The mark is random and moves with the job: it says nothing, and stays the same under another secret key or in another database.
-  const id = run.id.replace(/^.*\//, '').replaceAll('-', '');
+  const id = markOf(run).replaceAll('-', '');
   try {
     await mailer.send({ ...mail, id });
     return 'sent';

@@ -3,7 +3,7 @@ import { findMailLimit } from '#src/accounts/take-mail.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
-import { defineJob, type Job } from '#src/jobs/queue.ts';
+import { defineJob, type Job, wasTried } from '#src/jobs/queue.ts';
 import { MAIL_ATTEMPTS, type Mail } from '#src/mail/mailer.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
@@ -47,7 +47,9 @@ export const mailRegistrationJob = (deps: MailRegistrationDeps): Job<z.output<ty
       try {
         const words = registrationMail(event, email, link);
         const outcome = await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });
-        if (outcome === 'recipient_refused') await expireRefused(deps, event, voterId, email);
+        // After a later attempt, the registration waits for its deadline, because the mail of an earlier attempt may have arrived.
+        if (outcome === 'recipient_refused' && !(await wasTried(deps.db, run)))
+          await expireRefused(deps, event, voterId, email);
       } catch (fault) {
         if (expires) await changeDeadline(deps, eventId, (tx) => clearDeadline(tx, eventId, voterId));
         throw fault;

@@ -290,6 +290,24 @@ const mailOf = (eventId: string, id: string, voterId: string) =>
     eq(notificationMails.voterId, voterId),
   );
 
+/** The claim of a voter, unless another notification has taken the voter since, which it may once the pause is over. */
+const claimOf = (notification: Notification, voterId: string) =>
+  and(
+    eq(notifiedVoters.votingEventId, notification.votingEventId),
+    eq(notifiedVoters.voterId, voterId),
+    eq(notifiedVoters.kind, notedAs(notification)),
+    eq(notifiedVoters.notificationId, notification.id),
+  );
+
+export const isClaimed = async (executor: Executor, notification: Notification, voterId: string): Promise<boolean> =>
+  (await executor.$count(notifiedVoters, claimOf(notification, voterId))) > 0;
+
+/** Begins the voter's pause when the mail leaves: it may have waited since its voter was claimed. @returns false if not claimed any more */
+export async function beginPause(tx: Transaction, notification: Notification, voterId: string): Promise<boolean> {
+  const pause = { notifiedAt: sql`now_ms()` };
+  return (await tx.update(notifiedVoters).set(pause).where(claimOf(notification, voterId)).returning()).length > 0;
+}
+
 /**
  * Counts the outcome of a mail once, even if its job runs again.
  * @param forget whether the voter may be mailed again at once
@@ -308,16 +326,7 @@ export async function endMail(
     .where(mailOf(votingEventId, id, voterId))
     .returning();
   if (ended.length === 0) return false;
-  if (forget)
-    await tx.delete(notifiedVoters).where(
-      and(
-        eq(notifiedVoters.votingEventId, votingEventId),
-        eq(notifiedVoters.voterId, voterId),
-        eq(notifiedVoters.kind, notedAs(notification)),
-        // Another notification may have taken the voter since: its pause stays.
-        eq(notifiedVoters.notificationId, id),
-      ),
-    );
+  if (forget) await tx.delete(notifiedVoters).where(claimOf(notification, voterId));
   const tries = end === 'sent' ? { refusedTries: 0 } : end === 'failed' ? { refusedTries: ONE_MORE_TRY } : {};
   await note(tx, notification, { [end]: sql`${notifications[end]} + 1`, ...tries });
   await finishIfDone(tx, votingEventId, id);

@@ -13,10 +13,12 @@ import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import { aboutOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import {
+  beginPause,
   countWaitingMails,
   endMail,
   findNotification,
   finishIfDone,
+  isClaimed,
   isWaitingMail,
   listNextVoters,
   lockUnlisted,
@@ -116,6 +118,8 @@ export const mailNotifiedVoterJob = (deps: SendVoterKeyDeps): Job<MailNotified> 
         await reportForged(deps, event.id, voter.id);
         return end('skipped');
       }
+      // The mail waited for longer than the voter's pause, and another notification mails the voter.
+      if (!(await isClaimed(deps.db, notification, voter.id))) return end('skipped');
       const limit = await findMailLimit(deps, run, event, voter.email);
       // Put the mail off until the limit begins again. It is then sent if the event still takes votes.
       if (limit?.isOfPlan) await note(deps.db, notification, { limitedUntil: limit.until });
@@ -146,6 +150,7 @@ async function deliver(
   // Store the key before the mail is sent, because it must work on arrival. If the address has changed meanwhile, it is not stored.
   const isStored = await inTransaction(deps.db, async (tx) => {
     if (!(await insertVoterKey(tx, event, voter, email, keyHash))) return false;
+    if (!(await beginPause(tx, notification, voter.id))) throw new PutOff(nowMs);
     if (!isTold(notification)) await showKeyMail(tx, notification, voter.id, 'sent');
     return true;
   });

@@ -132,9 +132,9 @@ async function mailKey(
   // Store the key before the mail is sent, because it must work on arrival. If the address has changed meanwhile, it is not stored.
   if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event, voter, mail.to, keyHash)))) return;
   const outcome = await deliverVoterMail(deps, run, event, voter, { ...keyMail(event, voter, mail), holdsKey: true });
-  if (outcome === 'sent') return;
   // After a later attempt, the key stays valid, because the mail of an earlier attempt may have arrived.
-  if (!(await wasTried(deps.db, run))) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
+  if (outcome === 'sent' || (await wasTried(deps.db, run))) return;
+  await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
   if (voter.source === 'registration') await expireRefused(deps, event, voter.id, mail.to);
 }
 
@@ -185,6 +185,6 @@ async function recordOutcome(
     // Show this mail's `keyStatus`, even if the voter has used a key: the message must not reveal who has voted.
     const failed = viewVoter(holdsKey ? { ...voter, keyStatus } : voter);
     // A later attempt may publish this again. Receivers recognise the message by its ID.
-    await publish(tx, deps, aboutOf(event), 'voter.mail_failed', [failed], messageOfRun(run));
+    await publish(tx, deps, aboutOf(event), 'voter.mail_failed', [failed], await messageOfRun(tx, run));
   });
 }

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Change, changeInsert } from '#src/accounts/changes.ts';
 import { isTrue, type Transaction } from '#src/database/client.ts';
-import type { JobRun } from '#src/jobs/queue.ts';
+import { createdAt, type JobRun, markOf } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Ids, idOfThing } from '#src/platform/ids.ts';
 
@@ -54,9 +54,8 @@ const PUBLISHED_TOGETHER = 250;
 const DELETED_TOGETHER = 50;
 
 /** The message ID of a job's run. It is the same for each attempt, so that receivers recognise a message that is sent again. */
-export function messageOfRun({ id }: JobRun): string {
-  const [, createdAt = '0'] = id.split('/');
-  return idOfThing('msg', Number(createdAt), id);
+export async function messageOfRun(tx: Transaction, run: JobRun): Promise<string> {
+  return idOfThing('msg', await createdAt(tx, run), markOf(run));
 }
 
 /**

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
 import { finishMoves, MoveRefused, takeBack } from '#src/cells/finish-move.ts';
+import { serveKept } from '#src/cells/move-account.ts';
 import { showCells } from '#src/commands/cell-status.ts';
 import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
 import { demand, votesFor } from '#test/harness/elections.ts';
@@ -88,6 +89,44 @@ test('an account that moved since the backup of its old cell is served from the 
   expect(await kept()).toHaveLength(1);
   await takeBack(cellOf('main'), cellOf('b'), account.id);
   expect([await kept(), await read('b', 'SELECT 1 FROM arriving_rows'), await countIn(after)]).toEqual([[], [], 2]);
+});
+
+test('a state that was set aside is served again where the later one is gone, and stays where it is the later one itself', async () => {
+  const before = await start();
+  const account = await before.account('enterprise', 'b');
+  const event = await account.event();
+  await account.votePoll(event, votesFor(event));
+  await before.stop();
+  const [restore, restoreMain] = [await backUp(), await backUp(main)];
+  const service = await start();
+  await cellsOf(service).move(account, 'b', 'main');
+  await service.stop();
+  await restore();
+  const aside = await start();
+  const renumber = (by: string) =>
+    cellsOf(aside).read(
+      'b',
+      `UPDATE arriving_rows SET content = jsonb_set(content::jsonb, '{moved_at}', to_jsonb(${by}))::json WHERE table_name = 'accounts'`,
+    );
+  await renumber('now_ms()');
+  const isLost = () => lines.some((line) => line['alarm'] === 'account_lost' && line['account'] === account.id);
+  const { cellOf } = cellsOf(aside);
+  await expect(takeBack(cellOf('main'), cellOf('b'), account.id)).rejects.toThrow('what is kept stays');
+  expect(await statusOf(aside)).toContain(`a later state of ${account.id} than cell main serves`);
+  await renumber('0');
+  lines.length = 0;
+  await finishMoves(cellOf('b'));
+  expect(isLost()).toBe(false);
+  await aside.stop();
+  await restoreMain();
+  const after = await start();
+  await finishMoves(cellsOf(after).cellOf('b'));
+  expect([isLost(), await cellsOf(after).homesOf(account)]).toEqual([true, []]);
+  expect(await statusOf(after)).toContain(`this serves it again`);
+  expect(await serveKept(cellsOf(after).cellOf('b'), account.id)).toBe(true);
+  const shown = await after.call('GET', `/voting-events/${event.code}/stats`, undefined, { key: account.read });
+  expect(demand(shown, 200)).toMatchObject({ status: 'open', ballots: { confirmed: 1 } });
+  expect(await statusOf(after)).not.toContain(account.id);
 });
 
 test.each(['b', 'main'])('cell %s is not served before every older state in it is set aside', async (from) => {

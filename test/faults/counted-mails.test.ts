@@ -71,6 +71,36 @@ test.each(['all', 'not_voted'])(
   },
 );
 
+// Completions 10.2: never the same kind twice to one voter, reminders within 6 hours.
+test.each([
+  ['still waits', [true, false]],
+  ['left late', [false, true]],
+])('a voter gets one reminder where the mail of an earlier mailing %s', async (_which, [orderedFirst, mailedFirst]) => {
+  const account = await service.account();
+  const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, true);
+  const own = account.of(event);
+  await own.make('/voters', { name: 'Vera', email: `vera@${event.code}.example` });
+  const remind = async () => demand(await own.post('/voters/notify', { audience: 'all', kind: 'reminder' }), 202).id;
+  using send = vi.spyOn(service.deps.mailer, 'send').mockRejectedValue(new MailFault('temporary', 'ETIMEDOUT', '451'));
+  const mailings = [await remind()];
+  await work();
+  await query('UPDATE notified_voters SET notified_at = notified_at - 7 * 3600000');
+  send.mockReset();
+  send.mockResolvedValue(undefined);
+  for (const isOrdered of [orderedFirst, mailedFirst]) {
+    if (isOrdered) mailings.push(await remind());
+    await query("UPDATE jobs SET run_at = now_ms() WHERE name = 'mail_notified_voter'");
+    await work();
+  }
+  expect(send).toHaveBeenCalledOnce();
+  const shown = await Promise.all(mailings.map((id) => own.show(`/notifications/${id}`)));
+  const [sent, skipped] = orderedFirst ? shown.toReversed() : shown;
+  expect([sent, skipped]).toMatchObject([
+    { sent: 1, skipped: 0, finishedAt: expect.any(Number) },
+    { sent: 0, skipped: 1, finishedAt: expect.any(Number) },
+  ]);
+});
+
 describe('a mail that is tried again', async () => {
   const [mails, databaseB] = [await use(startMailServer()), await useDatabase()];
   const environment = { SMTP_URL: mails.url, DATABASE_CELLS: `b=${databaseB.url}` };
@@ -143,6 +173,24 @@ test.each(['/voters/notify', '/voters/:id/voter-key'])(
     expect((await account.page(event, 'voter/check', { voterKey, email })).body.data).toEqual({ eligible: true });
   },
 );
+
+test('a registration whose mail may have arrived can be confirmed where its recipient is refused later', async () => {
+  const account = await service.account();
+  const voter = { selfRegistration: true };
+  const event = await createTestEvent(service, account, { type: 'election', voter }, PLURALITY, true);
+  using send = vi
+    .spyOn(service.deps.mailer, 'send')
+    .mockRejectedValueOnce(new MailFault('temporary', 'ECONNECTION', undefined))
+    .mockRejectedValueOnce(new MailFault('recipient_refused', 'EENVELOPE', '550'));
+  demand(await account.page(event, 'register/voter', { name: 'Vera', email: `vera@${event.code}.example` }), 201);
+  await work();
+  await query('UPDATE jobs SET run_at = now_ms()');
+  await work();
+  expect(send).toHaveBeenCalledTimes(2);
+  const [link = ''] = /confirm-address\/\S+/.exec(send.mock.calls[0]?.[0].text ?? '') ?? [];
+  const page = await service.fetch(`/${link}`, { method: 'POST' });
+  expect(await page.text()).toContain('Your address is confirmed');
+});
 
 test('a mail is sent, and counted once, where one secret key is listed twice, as before or after a rotation', async () => {
   const key = randomBytes(32).toString('base64');

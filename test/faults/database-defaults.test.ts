@@ -71,6 +71,7 @@ test.each([
   const account = await service.account();
   const poll = await account.event();
   await account.votePoll(poll, votesFor(poll));
+  expect(await service.query('SELECT id FROM public.service_processes')).toEqual([{ id: service.deps.processId }]);
   const elsewhere =
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text NOT LIKE ALL ('{public,pg_%,information_schema,drizzle}')";
   expect(await service.query(elsewhere)).toEqual([]);

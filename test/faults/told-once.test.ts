@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { runJobs } from '#src/jobs/run-jobs.ts';
 import { MailFault } from '#src/mail/mailer.ts';
+import { madeAt } from '#src/platform/ids.ts';
 import type { EventType } from '#src/webhooks/record-event.ts';
 import { allJobs } from '#src/work.ts';
 import { demand, PLURALITY } from '#test/harness/elections.ts';
@@ -89,12 +90,15 @@ test.each(CAUSES)(
     const { id: voterId } = await own.make('/voters', { name: 'Vera', email: 'vera@club.example' });
     await work();
     await account.make('/webhook-endpoints', { url: 'https://hooks.example/votes', eventTypes: [type] });
-    const mailed = service.mails().length;
+    const [mailed, startedAt] = [service.mails().length, Date.now() - 60_000];
     await cause({ account, own, eventId, voterId });
     const isLost = loseCommitAfter(/record_webhook_events/);
     await work();
     expect(isLost()).toBe(true);
     expect(await messages(account, type)).toBe(1);
+    // IDs sort by creation (completions 1.7).
+    const [sent] = await query('SELECT message_id FROM webhook_deliveries WHERE event_type = $1', [type]);
+    expect(madeAt(sent?.message_id)).toBeGreaterThan(startedAt);
     expect(service.mails(mailed)).toHaveLength(type === 'voting_event.closing' ? 1 : 0);
   },
 );

@@ -72,6 +72,7 @@ export const STATEMENTS_OVER_EVENTS: Readonly<Record<string, string>> = {
   'cells/move-account.ts letGo': MOVE,
   'cells/move-account.ts lockAccount': MOVE,
   'cells/move-account.ts requireCodes': MOVE,
+  'cells/move-account.ts serveKept': MOVE,
   'cells/move-account.ts OF_DELETED_EVENTS': MOVE,
   'cells/move-account.ts tellGuests': MOVE,
   'cells/open-cells.ts noteGuests': 'guests of all events: what a restored cell forgot',
