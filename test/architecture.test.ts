@@ -57,13 +57,13 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2169,
   'payment-providers': 2014,
-  database: 2941,
+  database: 2439,
   'embedded-postgres': 849,
   http: 4309,
   server: 1024,
   reference: 2766,
   jobs: 642,
-  mail: 1009,
+  mail: 617,
   accounts: 1023,
   webhooks: 2647,
   'voting-events': 5435,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4506,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 70_235;
+const LINES_OF_ALL = 69_341;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 
