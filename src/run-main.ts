@@ -87,6 +87,8 @@ const SIGNALLED_WITHIN_MS = 500;
 
 /** Runs until it is asked to stop, or another build replaces it. The exit status is 0 after a clean stop, otherwise 1. */
 export async function runMain(read: () => Config): Promise<void> {
+  // A line for people that a full disk does not take must not end the process.
+  process.stdout.on('error', () => undefined);
   try {
     // Listen for signals before the start: a stop during the start then waits until the start ends, and shuts down cleanly.
     const asked = Promise.withResolvers<'SIGTERM' | 'SIGINT'>();

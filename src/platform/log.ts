@@ -37,12 +37,34 @@ export function onAlarm(log: Log, listener: AlarmListener): void {
   alarmListeners.get(log)?.add(listener);
 }
 
+/** Lines that wait while the disk of standard output is full: the newest ones beyond are left out. */
+const MOST_WAITING_BYTES = 16 * 1024 * 1024;
+
+/** Writes lines to standard output. Where that is a file on a full disk, lines wait, and the process lives on. */
+function openOutput(): DestinationStream {
+  const output = pino.destination({ fd: 1, sync: false, maxLength: MOST_WAITING_BYTES });
+  let isRefused = false;
+  // Lines that were refused are written with a later one. Without this listener, the error would end the process.
+  output.on('error', () => {
+    isRefused = true;
+  });
+  output.on('write', () => {
+    isRefused = false;
+  });
+  const flush = output.flushSync.bind(output);
+  // Called at the exit of the process, which would wait until the disk has room.
+  output.flushSync = () => {
+    if (!isRefused) flush();
+  };
+  return output;
+}
+
 /** JSON lines; on a terminal time, level, message, fields in one line. Callers pass only allow-listed fields: nothing needs redaction. */
 export function createLog(
   level: string,
-  destination: DestinationStream | undefined = process.stdout.isTTY
+  destination: DestinationStream = process.stdout.isTTY
     ? pretty({ translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true })
-    : undefined,
+    : openOutput(),
 ): Log {
   const listeners = new Set<AlarmListener>();
   const { [level]: shownFrom = Number.POSITIVE_INFINITY, error = 0 } = pino.levels.values;
@@ -59,7 +81,7 @@ export function createLog(
       },
     },
   };
-  const log = destination === undefined ? pino(options) : pino(options, destination);
+  const log = pino(options, destination);
   alarmListeners.set(log, listeners);
   return log;
 }
