@@ -1,6 +1,7 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { PathClient } from '#sdk/index.ts';
+import { writeWhole } from '#src/platform/files.ts';
 import { type Answer, type Cli, commandOf } from './cli.ts';
 import { nameUnreachable, pageWarnings } from './notify-voters.ts';
 import { waitForEnd } from './progress.ts';
@@ -43,14 +44,12 @@ export async function printLetters(
   const files: string[] = [];
   for (const { number } of row.files) {
     const file = path.resolve(folder, `${event.code}-letters-${number}.pdf`);
-    // Each file can be downloaded only once: an unwritable folder must fail before the download.
-    await writeFile(`${file}.part`, '', { mode: PRIVATE });
     const answer = await patient.fetch('get', '/voting-events/{idOrCode}/letters/{id}/pdf', {
       path: at,
       query: { file: number },
     });
-    await writeFile(`${file}.part`, Buffer.from(await answer.arrayBuffer()));
-    await rename(`${file}.part`, file);
+    // A file that was downloaded to its end is gone. So a disk that takes no more of it must cut the download off.
+    await writeWhole(file, answer.body ?? '', PRIVATE);
     files.push(file);
   }
   return {

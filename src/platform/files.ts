@@ -1,4 +1,5 @@
-import { open, realpath, stat } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Whether an error has one of these codes, such as `ENOENT`. */
@@ -26,6 +27,18 @@ export const resolveLinks = (folder: string): Promise<string> =>
 export async function syncFolder(folder: string): Promise<void> {
   await using handle = await open(folder, 'r');
   await handle.sync();
+}
+
+/** Writes a file whole or not at all: beside it, then renamed. What was written of a file that is not finished is removed. */
+export async function writeWhole(file: string, content: Parameters<typeof writeFile>[1], mode: number): Promise<void> {
+  const part = `${file}.${randomBytes(6).toString('hex')}.part`;
+  try {
+    await writeFile(part, content, { flag: 'wx', mode, flush: true });
+    await rename(part, file);
+  } catch (fault) {
+    await rm(part, { force: true }).catch(() => undefined);
+    throw fault;
+  }
 }
 
 const REASONS: Readonly<Record<string, string>> = {
