@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type pg from 'pg';
@@ -18,6 +18,7 @@ import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
 import { MAIN_CELL } from '#src/database/other-cells.ts';
 import { findSchemaRefusal } from '#src/database/schema-number.ts';
+import { hasCode } from '#src/platform/files.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { checkKeyFolders, checkPlaces } from '#src/voting-events/check-ballot-keys.ts';
 import { markFirst, shareIdentity } from '#src/voting-events/key-places.ts';
@@ -179,7 +180,16 @@ export function withSecretKey(config: Config): Config {
   const file = path.join(config.dataDir, 'secret-key');
   if (!existsSync(file)) {
     mkdirSync(config.dataDir, { recursive: true });
-    writeFileSync(file, randomBytes(SECRET_KEY_BYTES).toString('base64'), { mode: 0o600, flag: 'wx', flush: true });
+    const part = `${file}.${process.pid}`;
+    try {
+      writeFileSync(part, randomBytes(SECRET_KEY_BYTES).toString('base64'), { mode: 0o600, flush: true });
+      // Only when it is complete. Of two starts at once, both use the key of the first.
+      linkSync(part, file);
+    } catch (fault) {
+      if (!hasCode(fault, 'EEXIST')) throw fault;
+    } finally {
+      rmSync(part, { force: true });
+    }
   }
   return { ...config, secretKeys: [Buffer.from(readFileSync(file, 'utf8').trim(), 'base64')] };
 }

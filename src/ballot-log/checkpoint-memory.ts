@@ -1,8 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { unlessSpoilt } from '#src/platform/errors.ts';
-import { unless } from '#src/platform/files.ts';
+import { unless, writeWhole } from '#src/platform/files.ts';
 import { checkpointFolder } from '#src/voting-events/key-places.ts';
 
 /** The content of the checkpoint signed last, remembered outside of the database. */
@@ -67,16 +66,9 @@ export class CheckpointMemory {
     this.#kept.set(eventId, signed);
     const file = path.join(this.#folder, eventId, `${signed.size}.${signed.confirmed ?? 0}.txt`);
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-    await replaceFile(file, note);
+    await writeWhole(file, note, 0o600);
     for (const earlier of stored) if (earlier.file !== file) await rm(earlier.file, { force: true });
   }
-}
-
-async function replaceFile(file: string, note: string): Promise<void> {
-  // A random file name, because two writes for one log may run concurrently.
-  const beside = `${file}.${randomBytes(8).toString('hex')}.new`;
-  await writeFile(beside, note, { mode: 0o600, flush: true });
-  await rename(beside, file);
 }
 
 /** Signs remembered checkpoints again where `again` answers a note: under another key, too, an older database is recognised. */
@@ -86,6 +78,6 @@ export async function rememberAgain(dataDir: string, again: (note: string) => st
     if (!name.endsWith('.txt')) continue;
     const file = path.join(folder, name);
     const signed = again(await readFile(file, 'utf8'));
-    if (signed !== undefined) await replaceFile(file, signed);
+    if (signed !== undefined) await writeWhole(file, signed, 0o600);
   }
 }

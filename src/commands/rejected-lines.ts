@@ -38,7 +38,7 @@ export class RejectedLines {
     if (lines.length === 0) return;
     const head = this.#handle === undefined ? this.#head() : '';
     this.#handle ??= await this.#open();
-    await this.#handle.write(head + lines.map((line) => this.#line(line)).join(''));
+    await this.#handle.appendFile(head + lines.map((line) => this.#line(line)).join(''));
   }
 
   async close(): Promise<void> {

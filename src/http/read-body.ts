@@ -91,7 +91,7 @@ async function storeRequestBody(c: RequestContext, maxBytes: number): Promise<St
   await unlink(name);
   let length = 0;
   await readRequestBody(c.env.incoming, maxBytes, async (piece) => {
-    await handle.write(piece, 0, piece.length, length);
+    await handle.appendFile(piece);
     length += piece.length;
   });
   return { file: handle.fd, length, handle };

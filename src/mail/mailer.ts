@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { createTransport } from 'nodemailer';
 import { GivenUp, type JobRun } from '#src/jobs/queue.ts';
+import { writeWhole } from '#src/platform/files.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 
@@ -163,9 +164,7 @@ export function createFileMailer(folder: string, from: string, nowMs: () => numb
       });
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const name = `${new Date(nowMs()).toISOString().replace(/[:.]/g, '-')}-${randomUUID().slice(0, 8)}.eml`;
-      const partial = path.join(folder, `.${name}`);
-      await writeFile(partial, message as Buffer, { mode: 0o600 });
-      await rename(partial, path.join(folder, name));
+      await writeWhole(path.join(folder, name), message as Buffer, 0o600);
     },
     close: () => undefined,
   };
