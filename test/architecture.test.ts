@@ -55,7 +55,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2079,
+  platform: 2111,
   'payment-providers': 2014,
   database: 2428,
   'embedded-postgres': 849,
@@ -63,16 +63,16 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   server: 1024,
   reference: 2766,
   jobs: 635,
-  mail: 618,
+  mail: 617,
   accounts: 1023,
   webhooks: 2648,
   'voting-events': 5435,
   'ballot-definition': 3934,
-  voters: 5764,
+  voters: 5767,
   payments: 4142,
   credits: 709,
   ballots: 3166,
-  'ballot-log': 4804,
+  'ballot-log': 4796,
   'service-log': 696,
   tally: 2554,
   results: 6353,
@@ -80,10 +80,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   console: 1142,
   demo: 435,
   cells: 1423,
-  commands: 4494,
+  commands: 4491,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_199;
+const LINES_OF_ALL = 69_234;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

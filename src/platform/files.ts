@@ -31,7 +31,7 @@ export async function syncFolder(folder: string): Promise<void> {
 
 /** Writes a file whole or not at all: beside it, then renamed. What was written of a file that is not finished is removed. */
 export async function writeWhole(file: string, content: Parameters<typeof writeFile>[1], mode: number): Promise<void> {
-  const part = `${file}.${randomBytes(6).toString('hex')}.part`;
+  const part = path.join(path.dirname(file), `.${path.basename(file)}.${randomBytes(6).toString('hex')}`);
   try {
     await writeFile(part, content, { flag: 'wx', mode, flush: true });
     await rename(part, file);

@@ -244,7 +244,7 @@ export const copyRollJob = (deps: CopyDeps): Job<z.output<typeof payload>> =>
       } catch (fault) {
         // The plan has no room for the rest: end the copying. `total` stays above `done` and shows how many voters are missing.
         if (!(fault instanceof ApiError) || fault.code !== 'plan_limit') throw fault;
-        await inTransaction(deps.db, (tx) => endCopy(tx, deps.secrets, eventId, ({ copyTotal }) => copyTotal));
+        await inTransaction(deps.db, (tx) => endCopy(tx, deps.secrets, eventId, true));
       }
     },
   });
@@ -269,7 +269,7 @@ async function copyChunk(tx: Transaction, deps: CopyDeps, eventId: string): Prom
   const last = page.at(-1);
   if (last === undefined) {
     // Voters who left the source after the count are not missing.
-    await endCopy(tx, deps.secrets, eventId, ({ copyDone }) => copyDone);
+    await endCopy(tx, deps.secrets, eventId, false);
     return false;
   }
   const genuine = page.filter((row) => isGenuine(deps.secrets, row));
@@ -317,15 +317,13 @@ async function insertCopies(
   await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer');
 }
 
-async function endCopy(
-  tx: Transaction,
-  secrets: Secrets,
-  eventId: string,
-  totalOf: (event: VotingEvent) => number | null,
-): Promise<void> {
+async function endCopy(tx: Transaction, secrets: Secrets, eventId: string, isCutShort: boolean): Promise<void> {
   const event = await lockEvent(tx, eventId);
   if (event === undefined) return;
   await tx.delete(rollCopies).where(eq(rollCopies.votingEventId, eventId));
-  await updateTaggedEvent(tx, secrets, event, { copyTotal: totalOf(event), copyUntil: null });
+  await updateTaggedEvent(tx, secrets, event, {
+    copyTotal: isCutShort ? event.copyTotal : event.copyDone,
+    copyUntil: null,
+  });
   await renewBallotDefinition(tx, eventId, event.lockedAt);
 }
