@@ -18,6 +18,7 @@ import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
 import { MAIN_CELL } from '#src/database/other-cells.ts';
 import { findSchemaRefusal } from '#src/database/schema-number.ts';
+import { hasCode } from '#src/platform/files.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { checkKeyFolders, checkPlaces } from '#src/voting-events/check-ballot-keys.ts';
 import { markFirst, shareIdentity } from '#src/voting-events/key-places.ts';
@@ -179,13 +180,15 @@ export function withSecretKey(config: Config): Config {
   const file = path.join(config.dataDir, 'secret-key');
   if (!existsSync(file)) {
     mkdirSync(config.dataDir, { recursive: true });
-    // Each later start reads this file: it gets its name when it is whole, and from one of two first starts.
-    const beside = `${file}.${randomBytes(8).toString('hex')}.new`;
+    const part = `${file}.${process.pid}`;
     try {
-      writeFileSync(beside, randomBytes(SECRET_KEY_BYTES).toString('base64'), { mode: 0o600, flush: true });
-      linkSync(beside, file);
+      writeFileSync(part, randomBytes(SECRET_KEY_BYTES).toString('base64'), { mode: 0o600, flush: true });
+      // Only when it is complete. Of two starts at once, both use the key of the first.
+      linkSync(part, file);
+    } catch (fault) {
+      if (!hasCode(fault, 'EEXIST')) throw fault;
     } finally {
-      rmSync(beside, { force: true });
+      rmSync(part, { force: true });
     }
   }
   return { ...config, secretKeys: [Buffer.from(readFileSync(file, 'utf8').trim(), 'base64')] };

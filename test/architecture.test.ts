@@ -55,7 +55,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2169,
+  platform: 2166,
   'payment-providers': 2014,
   database: 2439,
   'embedded-postgres': 849,
@@ -68,7 +68,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2647,
   'voting-events': 5435,
   'ballot-definition': 3927,
-  voters: 5768,
+  voters: 5771,
   payments: 4136,
   credits: 709,
   ballots: 3163,
@@ -80,10 +80,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   console: 1140,
   demo: 435,
   cells: 1459,
-  commands: 4506,
+  commands: 4517,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_341;
+const LINES_OF_ALL = 69_355;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

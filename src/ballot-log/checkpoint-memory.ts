@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { unlessSpoilt } from '#src/platform/errors.ts';
-import { replaceFile, unless } from '#src/platform/files.ts';
+import { unless, writeWhole } from '#src/platform/files.ts';
 import { checkpointFolder } from '#src/voting-events/key-places.ts';
 
 /** The content of the checkpoint signed last, remembered outside of the database. */
@@ -66,7 +66,7 @@ export class CheckpointMemory {
     this.#kept.set(eventId, signed);
     const file = path.join(this.#folder, eventId, `${signed.size}.${signed.confirmed ?? 0}.txt`);
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-    await replaceFile(file, note);
+    await writeWhole(file, note, 0o600);
     for (const earlier of stored) if (earlier.file !== file) await rm(earlier.file, { force: true });
   }
 }
@@ -78,6 +78,6 @@ export async function rememberAgain(dataDir: string, again: (note: string) => st
     if (!name.endsWith('.txt')) continue;
     const file = path.join(folder, name);
     const signed = again(await readFile(file, 'utf8'));
-    if (signed !== undefined) await replaceFile(file, signed);
+    if (signed !== undefined) await writeWhole(file, signed, 0o600);
   }
 }

@@ -1,6 +1,8 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { PathClient } from '#sdk/index.ts';
+import { writeWhole } from '#src/platform/files.ts';
 import { type Answer, type Cli, commandOf } from './cli.ts';
 import { nameUnreachable, pageWarnings } from './notify-voters.ts';
 import { waitForEnd } from './progress.ts';
@@ -17,6 +19,8 @@ export interface PrintOptions {
 const PAUSE_MS = 1_000;
 /** File mode of letters: anyone who reads a letter can vote with it, so only the file's owner may read it. */
 const PRIVATE = 0o600;
+/** More than the network holds of a file that its reader does not take. */
+const ROOM_BYTES = 16 * 1024 * 1024;
 
 /** Orders letters as PDF, waits, and saves them (completions 10.9). `client` sends the request; `patient` waits and downloads. */
 export async function printLetters(
@@ -43,14 +47,13 @@ export async function printLetters(
   const files: string[] = [];
   for (const { number } of row.files) {
     const file = path.resolve(folder, `${event.code}-letters-${number}.pdf`);
-    // Each file can be downloaded only once: an unwritable folder must fail before the download.
-    await writeFile(`${file}.part`, '', { mode: PRIVATE });
+    await requireRoom(file);
     const answer = await patient.fetch('get', '/voting-events/{idOrCode}/letters/{id}/pdf', {
       path: at,
       query: { file: number },
     });
-    await writeFile(`${file}.part`, Buffer.from(await answer.arrayBuffer()));
-    await rename(`${file}.part`, file);
+    // Written while it is downloaded, so that a disk that takes no more of it cuts the download off.
+    await writeWhole(file, answer.body ?? '', PRIVATE);
     files.push(file);
   }
   return {
@@ -66,4 +69,14 @@ export async function printLetters(
       ...(await nameUnreachable(patient, event)),
     ],
   };
+}
+
+/** A small file arrives as a whole before its disk refuses it, and is gone at the service then: so the room is tried before the download. */
+async function requireRoom(file: string): Promise<void> {
+  const tried = `${file}.room`;
+  try {
+    await writeFile(tried, randomBytes(ROOM_BYTES), { mode: PRIVATE });
+  } finally {
+    await rm(tried, { force: true });
+  }
 }

@@ -1,6 +1,6 @@
-import { rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { PathClient } from '#sdk/index.ts';
+import { writeWhole } from '#src/platform/files.ts';
 import type { Answer } from './cli.ts';
 
 export type SaveKind =
@@ -26,9 +26,7 @@ export async function saveResults(client: PathClient, options: SaveOptions): Pro
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: options.event } });
   const file = path.resolve(options.output ?? `${event.code}-results.${options.kind}`);
   const bytes = Buffer.from(await (await fetchResults(client, event.id, options)).arrayBuffer());
-  // An interrupted run must not leave half a report under the final name.
-  await writeFile(`${file}.part`, bytes);
-  await rename(`${file}.part`, file);
+  await writeWhole(file, bytes, 0o666);
   const final = event.finalAt !== null;
   return {
     value: { votingEventId: event.id, code: event.code, file, bytes: bytes.length, final },

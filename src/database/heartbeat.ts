@@ -85,7 +85,7 @@ export class Heartbeat {
     this.#options = options;
   }
 
-  /** Whether the database gives no answer at the moment, or takes no writes, and so no votes: it is read-only, or its disk is full. */
+  /** Whether the database gives no answer at the moment, or takes no writes, and so no votes, as one that is read-only. A full disk takes the beat. */
   get isAway(): boolean {
     return this.#silent || this.#failed >= REFUSED_BEATS;
   }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Deps } from '#src/deps.ts';
-import { replaceFile, unless } from '#src/platform/files.ts';
+import { unless, writeWhole } from '#src/platform/files.ts';
 import { createDemo, type Demo } from './create-demo.ts';
 import { voteInDemo } from './vote-in-demo.ts';
 
@@ -100,10 +100,10 @@ export async function showDemo(
     const empty = await createDemo(deps, sandbox, pages);
     const { caller, election, positions, voters, ...made } = empty;
     demo = { ...made, receipt: await voteInDemo(deps, empty, seal) };
-    await replaceFile(file, JSON.stringify(demo));
+    await writeWhole(file, JSON.stringify(demo), 0o600);
   }
   const environment = path.join(dataDir, 'demo.env');
-  await replaceFile(environment, environmentOf(demo, baseUrl));
+  await writeWhole(environment, environmentOf(demo, baseUrl), 0o600);
   say('');
   for (const line of linesOf(demo, baseUrl, path.join(dataDir, 'mail'))) say(line);
   say('');

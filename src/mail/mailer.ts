@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { createTransport } from 'nodemailer';
 import { GivenUp, type JobRun, markOf } from '#src/jobs/queue.ts';
-import { replaceFile } from '#src/platform/files.ts';
+import { writeWhole } from '#src/platform/files.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 
@@ -164,7 +164,7 @@ export function createFileMailer(folder: string, from: string, nowMs: () => numb
       });
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const name = `${new Date(nowMs()).toISOString().replace(/[:.]/g, '-')}-${randomUUID().slice(0, 8)}.eml`;
-      await replaceFile(path.join(folder, name), message as Buffer);
+      await writeWhole(path.join(folder, name), message as Buffer, 0o600);
     },
     close: () => undefined,
   };

@@ -29,15 +29,15 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle.sync();
 }
 
-/** Writes a private file whole or not at all: a full disk or a kill leaves what was there before. */
-export async function replaceFile(file: string, content: string | Uint8Array): Promise<void> {
-  // A random name, because two processes may write the file at the same time.
-  const beside = `${file}.${randomBytes(8).toString('hex')}.new`;
+/** Writes a file whole or not at all: beside it, then renamed. What was written of a file that is not finished is removed. */
+export async function writeWhole(file: string, content: Parameters<typeof writeFile>[1], mode: number): Promise<void> {
+  const part = path.join(path.dirname(file), `.${path.basename(file)}.${randomBytes(6).toString('hex')}`);
   try {
-    await writeFile(beside, content, { mode: 0o600, flush: true });
-    await rename(beside, file);
-  } finally {
-    await rm(beside, { force: true });
+    await writeFile(part, content, { flag: 'wx', mode, flush: true });
+    await rename(part, file);
+  } catch (fault) {
+    await rm(part, { force: true }).catch(() => undefined);
+    throw fault;
   }
 }
 

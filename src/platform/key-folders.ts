@@ -1,12 +1,12 @@
 import { constants } from 'node:fs';
-import { access, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { hasCode, syncFolder, unless } from './files.ts';
+import { hasCode, syncFolder, unless, writeWhole } from './files.ts';
 import { makeClearable, takeRandomBytes } from './random-bytes.ts';
 
 const OWNER_ONLY = 0o600;
 const FOLDER_MODE = 0o700;
-/** The name of a file that is still being written: it is renamed when complete. */
+/** The name of a file that is still being written (`writeWhole`). */
 const PART = /^\..+\.[0-9a-f]{12}$/;
 /** A key is far smaller. Of a larger file only the first bytes are read, which suffices to see that it is no key. */
 const MOST_BYTES = 1_024;
@@ -65,14 +65,11 @@ export class KeyFolders {
 
   /** Writes a file to one of the folders. @throws FolderUnusable */
   async writeTo(folder: string, name: string, content: Uint8Array | string): Promise<void> {
-    const part = path.join(folder, `.${name}.${takeRandomBytes(6).toString('hex')}`);
     try {
       if (folder === this.main) await makeFolder(folder);
-      await writeFile(part, content, { flag: 'wx', mode: OWNER_ONLY, flush: true });
-      await rename(part, path.join(folder, name));
+      await writeWhole(path.join(folder, name), content, OWNER_ONLY);
       await syncFolder(folder);
     } catch (fault) {
-      await rm(part, { force: true }).catch(() => undefined);
       throw new FolderUnusable(folder, fault);
     }
   }

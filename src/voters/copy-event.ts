@@ -102,8 +102,7 @@ async function copyEvent(
     : organizer.caller;
   const source = away?.source ?? (await lockForChange(tx, organizer.event.id));
   // A job still copies voters into the source event: a copy that is made now would lack the remaining voters.
-  if (withVoters && (source.copyDone ?? 0) < (source.copyTotal ?? 0))
-    throw refuse('not_ready', { missing: [COPY_RUNNING] });
+  if (withVoters && source.copyUntil !== null) throw refuse('not_ready', { missing: [COPY_RUNNING] });
   const { voter: shownVoter, ...shown } = viewEvent(source, source.lockedAt);
   const { pollIdentity: _derived, ...voter } = shownVoter;
   const shared: Parameters<typeof createEvent>[3] = {
@@ -243,9 +242,9 @@ export const copyRollJob = (deps: CopyDeps): Job<z.output<typeof payload>> =>
       try {
         while (await inTransaction(deps.db, (tx) => copyChunk(tx, deps, eventId))) await setImmediate();
       } catch (fault) {
-        // The organizer has added voters meanwhile, and the plan has no room for the rest: end the copying.
+        // The plan has no room for the rest: end the copying. `total` stays above `done` and shows how many voters are missing.
         if (!(fault instanceof ApiError) || fault.code !== 'plan_limit') throw fault;
-        await inTransaction(deps.db, (tx) => endCopy(tx, deps.secrets, eventId));
+        await inTransaction(deps.db, (tx) => endCopy(tx, deps.secrets, eventId, true));
       }
     },
   });
@@ -269,7 +268,8 @@ async function copyChunk(tx: Transaction, deps: CopyDeps, eventId: string): Prom
     .limit(CHUNK_ROWS);
   const last = page.at(-1);
   if (last === undefined) {
-    await endCopy(tx, deps.secrets, eventId);
+    // Voters who left the source after the count are not missing.
+    await endCopy(tx, deps.secrets, eventId, false);
     return false;
   }
   const genuine = page.filter((row) => isGenuine(deps.secrets, row));
@@ -317,10 +317,13 @@ async function insertCopies(
   await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer');
 }
 
-async function endCopy(tx: Transaction, secrets: Secrets, eventId: string): Promise<void> {
+async function endCopy(tx: Transaction, secrets: Secrets, eventId: string, isCutShort: boolean): Promise<void> {
   const event = await lockEvent(tx, eventId);
   if (event === undefined) return;
   await tx.delete(rollCopies).where(eq(rollCopies.votingEventId, eventId));
-  await updateTaggedEvent(tx, secrets, event, { copyTotal: event.copyDone, copyUntil: null });
+  await updateTaggedEvent(tx, secrets, event, {
+    copyTotal: isCutShort ? event.copyTotal : event.copyDone,
+    copyUntil: null,
+  });
   await renewBallotDefinition(tx, eventId, event.lockedAt);
 }

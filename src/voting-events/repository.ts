@@ -331,7 +331,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
       FROM referendums CROSS JOIN candidates c CROSS JOIN unnest(c.position_ids) AS position_id
       WHERE c.voting_event_id = ${eventId} AND c.deleted_at IS NULL AND c.status = 'approved' GROUP BY position_id
     )
-    SELECT e.type, e.voter_self_registration AS "selfRegistration", coalesce(e.copy_done < e.copy_total, false) AS "isCopying",
+    SELECT e.type, e.voter_self_registration AS "selfRegistration", e.copy_until IS NOT NULL AS "isCopying",
       e.starts_at IS NOT NULL AS "hasStart", e.missing @> '[{"reason": "keys_unavailable"}]' AS "isKeyless",
       EXISTS (SELECT 1 FROM payment_businesses b WHERE b.id = e.payment_business_id AND NOT b.ready) AS "isUnready",
       e.pay_to_vote IS NOT NULL OR e.pay_to_register_candidate IS NOT NULL AS "isPriced",

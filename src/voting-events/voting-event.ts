@@ -148,10 +148,10 @@ export const votingEventView = z
     paymentBusinessId: z.string().nullable(),
     secrecy,
     disclosure: disclosureShape,
-    copy: z
-      .object({ total: z.int(), done: z.int() })
-      .nullable()
-      .meta({ description: 'Of a copy with its voters: how many of them are copied. It opens once all are.' }),
+    copy: z.object({ total: z.int(), done: z.int() }).nullable().meta({
+      description:
+        'Of a copy with its voters: how many of them are copied. It opens once all are, or all for whom the plan has room: `done` then stays below `total`.',
+    }),
     createdAt: timeShape(),
     updatedAt: timeShape(),
   })

@@ -7,6 +7,7 @@ import { COPY_RUNNING } from '#src/voting-events/opening.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { demand, expectFields } from '#test/harness/answers.ts';
 import { PLURALITY, type TestEvent } from '#test/harness/elections.ts';
+import { holdStatement } from '#test/harness/intercept-statements.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { eventually, untilTrue } from '#test/harness/test-service.ts';
@@ -20,6 +21,20 @@ async function copied({ id }: { readonly id: string }, owner = account) {
   const running = 'SELECT 1 FROM roll_copies WHERE voting_event_id = $1';
   await untilTrue(async () => (await service.query(running, [id])).length === 0);
   return owner.of({ id }).show('');
+}
+
+/** Lets a copy have none of its three voters yet. */
+async function markRunning(id: string) {
+  const copy = await findEventById(service.deps.db, id);
+  if (copy === undefined) throw new Error('the copy is there');
+  const until = { copyUntil: 'vtr_zzz' };
+  const tag = tagOfEvent(service.deps.secrets, { ...copy, ...until });
+  await service.query(
+    `UPDATE voting_events SET copy_done = 0, copy_total = 3, copy_until = $2, tag = $3, ready = false WHERE id = $1`,
+    [id, until.copyUntil, tag],
+  );
+  service.deps.events.forget(id);
+  return until;
 }
 
 /** What is the same in a copy: everything but IDs and times. */
@@ -139,15 +154,8 @@ describe('a copy of an event', () => {
     await $client.query('DELETE FROM voters WHERE voting_event_id = $1', [copy.id]);
     await $client.query('DELETE FROM roll_copies WHERE voting_event_id = $1', [copy.id]);
     const order = { votingEventId: copy.id, sourceId: source.id, groups: [], copiedTo: '', keyId: 'key' };
-    const ordered = await findEventById(service.deps.db, copy.id);
-    if (ordered === undefined) throw new Error('the copy is there');
-    const until = { copyUntil: 'vtr_zzz' };
+    const until = await markRunning(copy.id);
     await service.deps.db.insert(rollCopies).values({ ...order, tag: tagOfCopy(service.deps.secrets, order, until) });
-    const tag = tagOfEvent(service.deps.secrets, { ...ordered, ...until });
-    await $client.query(
-      `UPDATE voting_events SET copy_done = 0, copy_total = 3, copy_until = $2, tag = $3 WHERE id = $1`,
-      [copy.id, until.copyUntil, tag],
-    );
     const second = await of(copy).post('/copy', { title: 'Third', withVoters: true });
     expect([second.status, second.body.error.details]).toEqual([
       ...[409, { reason: 'not_ready', missing: [COPY_RUNNING] }],
@@ -173,9 +181,7 @@ describe('a copy of an event', () => {
     const source = await createFull();
     const copy = await of(source).make('/copy', { title: 'Second', withVoters: true });
     await copied(copy);
-    await service.query('UPDATE voting_events SET copy_done = 0, copy_total = 3, ready = false WHERE id = $1', [
-      copy.id,
-    ]);
+    await markRunning(copy.id);
     const refused = await of(copy).patch('', { status: 'open' });
     expect([refused.status, refused.body.error.details]).toEqual([
       ...[409, { reason: 'not_ready', missing: [COPY_RUNNING] }],
@@ -272,6 +278,27 @@ describe('a copy of an event', () => {
       demand(await copy(false), 201);
     },
   );
+});
+
+// Completions 10.4: `copy` says how many voters there are, and how many have come.
+test('a copy that a smaller plan keeps from its voters shows that they are missing, and goes on without them', async () => {
+  const owner = await service.account('pro');
+  const source = await owner.event({ type: 'election' }, PLURALITY, false);
+  const rows = Array.from({ length: 101 }, (_, index) => ({ name: `P${index}`, email: `p${index}@club.example` }));
+  demand(await owner.of(source).post('/voters/import', { mode: 'all', voters: rows }), 200);
+  const job = holdStatement(/from "roll_copies"/);
+  try {
+    const copy = await owner.of(source).make('/copy', { title: 'Copy', withVoters: true });
+    await job.reached;
+    await updatePlan(service.deps.db, owner.id, 'free');
+    service.deps.authenticator.forgetAccount(owner.id);
+    job.free();
+    expect(await copied(copy, owner)).toMatchObject({ copy: { total: 101, done: 0 }, missing: [] });
+    await owner.of(copy).make('/voters', { name: 'V', email: 'v@club.example' });
+    await owner.of(copy).change('', { status: 'open' });
+  } finally {
+    job.restore();
+  }
 });
 
 test('the route of copies refuses what is not its own, and answers a repeat with the first copy', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { readPlans } from '#src/accounts/plans.ts';
+import { MAILS_A_DAY } from '#src/accounts/take-mail.ts';
 import { LEAST_WHILE_OPEN } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { tendLog } from '#test/harness/elections.ts';
@@ -66,6 +67,7 @@ describe('the guides', () => {
       'voting events': each((plan) => plan.votingEvents),
       'voters of an event': each((plan) => plan.votersPerEvent),
       'webhook endpoints': each((plan) => plan.webhookEndpoints),
+      'mails a day': Object.values(MAILS_A_DAY).map((mails) => mails.toLocaleString('en')),
       'requests a minute, organizer key': each((plan) => plan.organizerRequestsPerMinute),
       'requests a minute, vote key': each((plan) => plan.voteRequestsPerMinute),
       'paid features': each((plan) => plan.paidFeatures),

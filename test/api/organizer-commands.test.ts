@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { VotingService } from '#sdk/index.ts';
@@ -15,6 +15,7 @@ import { valuesOf } from '#test/harness/answers.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { PLURALITY, people, votesFor } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
+import { onFullDisk } from '#test/harness/full-disk.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
 import { freePort } from '#test/harness/started-service.ts';
 import { useAccount } from '#test/harness/test-service.ts';
@@ -291,6 +292,21 @@ describe('voters letters', () => {
     expect((await notify()).next).not.toEqual(about(/votingPageUrl/));
     await page('&voterId={voterId}');
     expect((await print('all')).next).not.toEqual(about(/votingPageUrl/));
+  });
+
+  // Completions 10.9: a file is gone once it was read to its end; a cut-off download may be asked for again.
+  test('that a full disk does not take may be downloaded again, and leave no part of a file behind', async () => {
+    const addVoters = (id: string) =>
+      account.of({ id }).make('/voters/batch', { voters: [{ name: 'V', voterId: '1' }] });
+    const { id, code } = await account.event({ type: 'election' }, PLURALITY, true, addVoters);
+    const into = path.join(folder, 'full');
+    const options = { event: code, audience: 'without_email', paper: 'a4', folder: into } as const;
+    const printed = onFullDisk(5_000, () => printLetters(CLI, [clientOf(), clientOf()], options));
+    await expect(printed).rejects.toMatchObject({ code: 'EFBIG' });
+    expect(readdirSync(into)).toEqual([]);
+    const [run] = await service.query('SELECT id FROM letter_runs WHERE voting_event_id = $1', [id]);
+    const file = await account.send('GET', `/voting-events/${id}/letters/${run.id}/pdf`);
+    expect([file.status, file.body]).toEqual([302, '']);
   });
 
   test('says how letters are printed before the opening', async () => {

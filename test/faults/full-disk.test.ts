@@ -1,59 +1,53 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { replaceFile } from '#src/platform/files.ts';
+import { expect, test } from 'vitest';
+import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
+import { readConfig } from '#src/config.ts';
+import { createFileMailer } from '#src/mail/mailer.ts';
+import { withSecretKey } from '#src/prepare-start.ts';
+import { checkpointFolder } from '#src/voting-events/key-places.ts';
+import { onFullDisk } from '#test/harness/full-disk.ts';
 import { useAccount } from '#test/harness/test-service.ts';
+import { useFolder } from '#test/harness/use.ts';
 
 const { account } = await useAccount();
+const folder = useFolder('voting-full-disk-');
 
-/** Lets this process write files up to a size, as a disk with little room left: a write is taken in part, and the next one fails. */
-async function withRoomFor<T>(bytes: number, work: () => Promise<T>): Promise<T> {
-  const set = (limit: number | 'unlimited'): unknown =>
-    execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${limit}:`]);
-  set(bytes);
-  try {
-    return await work();
-  } finally {
-    set('unlimited');
+// Completions 1.6: 422 says that the body is wrong, and is not repeated; a fault of the service is 500 with Retry-After.
+test('a long body of which the disk takes a part is refused as a fault of the service, and taken once there is room', async () => {
+  const { id } = await account.event({ type: 'election' }, [], false);
+  const voters = Array.from({ length: 100 }, (_, index) => ({
+    name: 'ü'.repeat(199),
+    voterId: `${index}`.padEnd(190, 'ü'),
+  }));
+  const send = () => account.of({ id }).post('/voters/batch', { voters });
+  for (const missing of [1, 1_000]) {
+    const { status, headers, body } = await onFullDisk(Buffer.byteLength(JSON.stringify({ voters })) - missing, send);
+    expect([status, headers.get('retry-after'), body.error.code]).toEqual([500, '1', 'internal']);
   }
-}
-
-function makeFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'full-disk-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
-
-// Completions 1.6: what fails for a reason of the service is to be asked again; 422 says that the request is wrong.
-test('a body that the disk takes in part is answered with a fault of the service, and taken when there is room', async () => {
-  const event = await account.event({ type: 'election' }, [], false);
-  const name = '🗳'.repeat(199);
-  const voters = Array.from({ length: 100 }, (_, at) => ({ name, voterId: `${at}${'🗳'.repeat(150)}` }));
-  const send = () => account.of(event).post('/voters/batch', { voters });
-  // The last write lacks one byte.
-  const refused = await withRoomFor(Buffer.byteLength(JSON.stringify({ voters })) - 1, send);
-  expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([500, 'internal', '1']);
   expect((await send()).status).toBe(201);
 });
 
-test('a file that is replaced stays as it was where the disk does not take the new one', async () => {
-  const folder = makeFolder();
-  const file = path.join(folder, 'demo.json');
-  writeFileSync(file, 'before');
-  await expect(withRoomFor(10, () => replaceFile(file, 'x'.repeat(100)))).rejects.toThrow('EFBIG');
-  expect([readdirSync(folder), readFileSync(file, 'utf8')]).toEqual([['demo.json'], 'before']);
+test('a first start that is cut off leaves no part of a secret key, and the next start makes a whole one', async () => {
+  const config = readConfig({ DATA_DIR: path.join(folder, 'first-start') });
+  await expect(onFullDisk(10, async () => withSecretKey(config))).rejects.toMatchObject({ code: 'EFBIG' });
+  expect(readdirSync(config.dataDir)).toEqual([]);
+  const { secretKeys } = withSecretKey(config);
+  expect(secretKeys.map(({ length }) => length)).toEqual([32]);
+  expect(withSecretKey(config).secretKeys).toEqual(secretKeys);
 });
 
-// Completions 9.1: the key is made once, and each later start reads it.
-test('a first start whose disk is full leaves no part of a secret key', () => {
-  const folder = makeFolder();
-  const program = `import { withSecretKey } from '#src/prepare-start.ts';
-    process.stdout.write(String(withSecretKey({ secretKeys: [], dataDir: ${JSON.stringify(folder)} }).secretKeys[0].length));`;
-  const start = (limit: string) =>
-    spawnSync('sh', ['-c', `ulimit -f ${limit}; exec "$0" --input-type=module -e "$1"`, process.execPath, program]);
-  expect(start('0').status).not.toBe(0);
-  expect(readdirSync(folder)).toEqual([]);
-  expect(start('unlimited').stdout.toString()).toBe('32');
+test('checkpoints and mails that the disk does not take leave no files behind', async () => {
+  const memory = new CheckpointMemory(folder, () => ({ size: 1, confirmed: 1, rootHash: Buffer.alloc(32) }));
+  const checkpoints = path.join(checkpointFolder(folder), 'evt_1');
+  const mails = path.join(folder, 'mail');
+  const mailer = createFileMailer(mails, 'Club <club@club.example>', () => 0);
+  const mail = { to: 'v@club.example', subject: 'Key', text: 'Key', id: 'a' };
+  await expect(onFullDisk(10, () => memory.remember('evt_1', 'a signed note'))).rejects.toMatchObject({
+    code: 'EFBIG',
+  });
+  await expect(onFullDisk(10, () => mailer.send(mail))).rejects.toMatchObject({ code: 'EFBIG' });
+  expect([checkpoints, mails].flatMap((one) => readdirSync(one))).toEqual([]);
+  await memory.remember('evt_1', 'a signed note');
+  expect(readdirSync(checkpoints)).toEqual(['1.1.txt']);
 });
