@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 4796,
   'service-log': 696,
   tally: 2554,
-  results: 6353,
+  results: 6355,
   letters: 1049,
   console: 1140,
   demo: 435,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4517,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_355;
+const LINES_OF_ALL = 69_357;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -49,7 +49,7 @@ export const createLeases = (presence: Presence) => ({
   strangersBytes: limited({ perAccount: 4 * MIB }),
   /** Ballots of more than 1,000 candidates built for a request, until it is answered: each takes megabytes. Cached ballots are free. */
   ballots: limited({ perAccount: 3, inAll: 6, maxWaiting: 200 }),
-  /** Results of hundreds of candidates, until they are sent: a peer that reads slowly would keep each of them in memory, up to 10 MB. */
+  /** Reports, and results of hundreds of candidates, until they are sent: a peer that reads slowly keeps each in memory, up to 10 MB. */
   results: limited({ perAccount: 6, maxWaiting: 200, maxWaitMs: TIME_LIMITS.countMs }),
   /** Reports that are being counted and drawn: each takes megabytes. */
   prints: limited({ perAccount: 1, inAll: 3, maxWaiting: 2, maxWaitMs: LONG_WAIT_MS }),

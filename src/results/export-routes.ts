@@ -153,8 +153,10 @@ export function exportRouter(deps: Deps): Hono<Env> {
       });
       // The work counts for the account for which the URL is signed, because many readers may share one network address.
       const read = () => asker.run({ account: download.accountId }, file);
+      if (download.kind !== 'pdf') return costly(c, read, download.accountId);
       // Reports have their own queue, in which accounts take turns.
-      return download.kind === 'pdf' ? answer(c, await life.rest(read())) : costly(c, read, download.accountId);
+      await life.rest(life.take(deps.leases.results, download.accountId));
+      return answer(c, await life.rest(read()));
     },
   );
   return router;

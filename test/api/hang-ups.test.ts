@@ -58,6 +58,18 @@ test.each(KINDS)('%s gives back what it took, at whichever byte its client hangs
   expect((await account.get(`${base}/stats`)).status).toBe(200);
 });
 
+// Completions 1.6: in overload the process lives on. A report has megabytes, and an address may hold a thousand connections.
+test('a report takes its place among the large answers of its account until it is sent', async () => {
+  const { results } = service.deps.leases;
+  const others = await Promise.all(Array.from({ length: 6 }, () => results.take(account.id)));
+  const report = get(await account.link(`${base}/results/pdf`));
+  const answer = sendRaw(service.port, report);
+  await untilTrue(() => results.waiting === 1);
+  for (const place of others) place.end();
+  expect((await answer).status).toBe(200);
+  await allBack();
+});
+
 test('an account has so many bytes of bodies under way, and a body is refused before it is read', async () => {
   const announce = (length: number) =>
     send('POST', '/voting-events/definition', {}).replace(/Content-Length: .*/s, `Content-Length: ${length}\r\n\r\n{`);
