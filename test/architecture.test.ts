@@ -55,7 +55,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 2166,
+  platform: 2171,
   'payment-providers': 2014,
   database: 2439,
   'embedded-postgres': 849,
@@ -79,11 +79,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1049,
   console: 1140,
   demo: 435,
-  cells: 1459,
+  cells: 1467,
   commands: 4517,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_357;
+const LINES_OF_ALL = 69_370;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

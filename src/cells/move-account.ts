@@ -3,12 +3,13 @@ import { sql } from 'drizzle-orm';
 import type pg from 'pg';
 import { noteArrivingGuest, noteGuestCell } from '#src/accounts/guests.ts';
 import { findAccount } from '#src/accounts/repository.ts';
-import { DEADLOCK, databaseErrorCode, LOCKED, valuesOf } from '#src/database/client.ts';
+import { DEADLOCK, databaseErrorCode, inTransaction, LOCKED, valuesOf } from '#src/database/client.ts';
 import { firstOfCells, isSilent, otherCells } from '#src/database/other-cells.ts';
 import type { Deps } from '#src/deps.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
+import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
-import { isCodeAskedFor } from '#src/voting-events/code-claims.ts';
+import { claimCode, isCodeAskedFor } from '#src/voting-events/code-claims.ts';
 import { ACTING, forAccount, holderOf, JOBS_OF_ACCOUNT, LEFT, listTables, type Table } from './account-rows.ts';
 import { type Copied, copyAccount, hideActing, showAccount } from './copy-account.ts';
 import { findCell } from './find-cell.ts';
@@ -358,10 +359,17 @@ export const serveKept = (cell: Deps, account: string): Promise<boolean> =>
       'SELECT lower(code) AS code FROM voting_events WHERE account_id = $1 AND code_key = $2 || id',
       [account, LEFT],
     );
-    for (const { code } of rows)
-      if ((await findCell([...cell.cells.values()], code)) !== undefined)
-        throw new MoveRefused(`the code ${code} of one of its events is another event’s now: change that one first`);
-    return showAccount(client, account);
+    // The claims last until the events are shown: a creation under way, which `findCell` does not see, would get the same code.
+    return inTransaction(cell.db, async (tx) => {
+      for (const { code } of rows) {
+        const refused = `the code ${code} of one of its events is another event’s now: change that one first`;
+        await claimCode(tx, cell, code).catch((fault: unknown) => {
+          throw fault instanceof ApiError ? new MoveRefused(refused) : fault;
+        });
+        if ((await findCell([...cell.cells.values()], code)) !== undefined) throw new MoveRefused(refused);
+      }
+      return showAccount(client, account);
+    });
   });
 
 /**

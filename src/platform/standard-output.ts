@@ -7,6 +7,11 @@ const STDOUT = 1;
 const MOST_WAITING = 4 * 1024 * 1024;
 /** Pause before the same bytes are offered again. A full pipe (EAGAIN) is read on within milliseconds; a disk has no room for longer. */
 const pauseOf = ({ code }: NodeJS.ErrnoException): number => (code === 'EAGAIN' ? 10 : SECOND_MS);
+/** The most bytes that a pipe takes as a whole or not at all (PIPE_BUF of Linux): lines of processes that share it stay whole. */
+const WHOLE = 4096;
+/** The number of bytes to write next: whole lines. A longer line is written alone. */
+const nextOf = (bytes: Uint8Array): number =>
+  bytes.lastIndexOf(0x0a, WHOLE - 1) + 1 || bytes.indexOf(0x0a) + 1 || bytes.length;
 /** How long a process that exits waits for the reader of its last lines. */
 const LAST_MS = SECOND_MS;
 
@@ -41,7 +46,7 @@ class StandardOutput implements DestinationStream {
     if (this.#rest.length === 0) return;
     this.#isWriting = true;
     const bytes = this.#rest;
-    write(STDOUT, bytes, (fault, written) => {
+    write(STDOUT, bytes, 0, nextOf(bytes), (fault, written) => {
       this.#isWriting = false;
       if (fault === null) this.#rest = bytes.subarray(written);
       if (fault === null) this.#writeOn();
@@ -65,7 +70,7 @@ class StandardOutput implements DestinationStream {
     const until = monotonicMs() + LAST_MS;
     while (last.length > 0 && monotonicMs() < until) {
       try {
-        last = last.subarray(writeSync(STDOUT, last));
+        last = last.subarray(writeSync(STDOUT, last, 0, nextOf(last)));
       } catch (fault) {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseOf(fault as NodeJS.ErrnoException));
       }

@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
 import { finishMoves, MoveRefused, takeBack } from '#src/cells/finish-move.ts';
+import { serveKept } from '#src/cells/move-account.ts';
 import { showCells } from '#src/commands/cell-status.ts';
 import { cellsOf, cutAt, Killed } from '#test/harness/cells.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { demand, votesFor } from '#test/harness/elections.ts';
+import { holdStatement } from '#test/harness/intercept-statements.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { startTestService, type TestService, untilTrue } from '#test/harness/test-service.ts';
@@ -89,6 +91,36 @@ test('an account that moved since the backup of its old cell is served from the 
   expect(await kept()).toHaveLength(1);
   await takeBack(cellOf('main'), cellOf('b'), account.id);
   expect([await kept(), await read('b', 'SELECT 1 FROM arriving_rows'), await countIn(after)]).toEqual([[], [], 2]);
+});
+
+/** An account whose older state was set aside in b, and whose later one a restore of the main database took away. */
+async function loseLater() {
+  const before = await start();
+  const account = await before.account('enterprise', 'b');
+  const event = await account.event();
+  await before.stop();
+  const [restore, restoreMain] = [await backUp(), await backUp(main)];
+  const service = await start();
+  await cellsOf(service).move(account, 'b', 'main');
+  await service.stop();
+  await restore();
+  await (await start()).stop();
+  await restoreMain();
+  return { account, event, service: await start() };
+}
+
+// Completions 3: a code is one event's.
+test('a state that is served again and an event that is made meanwhile do not get one code', async () => {
+  const { account, event, service } = await loseLater();
+  const other = await service.account('enterprise', 'main');
+  const { reached, free, restore } = holdStatement(/insert into "voting_events"/i);
+  onTestFinished(restore);
+  const making = other.post('/voting-events', { title: 'Other', type: 'poll', code: event.code });
+  await reached;
+  await expect(serveKept(cellsOf(service).cellOf('b'), account.id)).rejects.toThrow('change that one first');
+  free();
+  expect((await making).status).toBe(201);
+  expect(await cellsOf(service).homesOf(account)).toEqual([]);
 });
 
 test('a state that was set aside is served again where the later one is gone, and stays where it is the later one itself', async () => {

@@ -21,12 +21,12 @@ test.each([
   expect(written).toEqual(shown);
 });
 
-/** Starts a program with a log whose lines go to an open file. */
-function logTo(output: number, program: string) {
+/** Starts a program with a log whose lines go to an open file. @param isLast whether no further program gets the file */
+function logTo(output: number, program: string, isLast = true) {
   const script = `const { createLog } = await import('#src/platform/log.ts'); const log = createLog('info'); ${program}`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', output, 'pipe'] });
   onTestFinished(() => void child.kill('SIGKILL'));
-  closeSync(output);
+  if (isLast) closeSync(output);
   const { stderr } = child;
   if (stderr === null) throw new Error('the program has no standard error');
   return { ended: once(child, 'exit'), stderr };
@@ -41,23 +41,43 @@ test('a process whose log goes to a full disk lives on, and ends when it is aske
   expect([words, status]).toEqual(['alive', 0]);
 });
 
-test('lines that were not taken are written in order when there is room again, and lines beyond a bound are counted', async () => {
+/** Opens a pipe for writing. @param isRead whether it has a reader, who takes nothing yet */
+function openPipe(isRead: boolean) {
   const folder = mkdtempSync(path.join(tmpdir(), 'log-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const pipe = path.join(folder, 'pipe');
   execFileSync('mkfifo', [pipe]);
-  // A pipe without a reader takes nothing, as a full disk, and takes lines again once there is a reader.
   const keeper = openSync(pipe, 'r+');
   const output = openSync(pipe, 'w');
-  closeSync(keeper);
+  if (!isRead) closeSync(keeper);
+  return { output, read: () => createInterface({ input: createReadStream(pipe) }), leave: () => closeSync(keeper) };
+}
+
+test('lines that were not taken are written in order when there is room again, and lines beyond a bound are counted', async () => {
+  // A pipe without a reader takes nothing, as a full disk, and takes lines again once there is a reader.
+  const { output, read } = openPipe(false);
   const program = `for (let n = 0; n < 60_000; n += 1) log.info({ n }, 'x'.repeat(100));
     setTimeout(() => { process.stderr.write('written'); setTimeout(() => log.info('the end'), 3_000); }, 300);`;
   await once(logTo(output, program).stderr, 'data');
   const seen: { n?: number; lines?: number; msg: string }[] = [];
-  for await (const line of createInterface({ input: createReadStream(pipe) })) seen.push(JSON.parse(line));
+  for await (const line of read()) seen.push(JSON.parse(line));
   const [end, lost] = [seen.pop(), seen.pop()];
   expect(end?.msg).toBe('the end');
   expect(seen.map(({ n }) => n)).toEqual(seen.map((_, index) => index));
   expect(seen.length).toBeGreaterThan(10_000);
   expect(seen.length + (lost?.lines ?? 0)).toBe(60_000);
+});
+
+// docs/operations.md: every request writes one line. The processes of a container share one pipe.
+test('lines of two processes stay whole in a pipe whose reader is slow', async () => {
+  const { output, read, leave } = openPipe(true);
+  const program = `for (let n = 0; n < 5_000; n += 1) log.info({ n }, 'x'.repeat(100));
+    setTimeout(() => process.stderr.write('written'), 300); setTimeout(() => undefined, 3_000);`;
+  const programs = [logTo(output, program, false), logTo(output, program)];
+  await Promise.all(programs.map(({ stderr }) => once(stderr, 'data')));
+  const lines = read();
+  leave();
+  let whole = 0;
+  for await (const line of lines) whole += JSON.parse(line).n >= 0 ? 1 : 0;
+  expect(whole).toBe(10_000);
 });
