@@ -52,6 +52,8 @@ export function publishedSchemas(): ((request: ApiRequest) => string | undefined
     ['provider_b', 'POST', /^\/transaction\/initialize$/, 'b#/definitions/initializeRequestStrict'],
     ['provider_b', 'POST', /^\/refund$/, 'b#/definitions/refundRequest'],
   ];
+  // Compiled before the first request: at it, this would hold the loop of the service, too, for longer than a request waits for a connection.
+  for (const [, , , name] of rules) ajv.getSchema(name);
   return (request) => {
     const rule = rules.find(
       ([provider, method, at]) => provider === request.provider && method === request.method && at.test(request.path),
