@@ -23,9 +23,9 @@ class StandardOutput implements DestinationStream {
   #waiting: string[] = [];
   #length = 0;
   #dropped = 0;
-  /** The part of the last write that was not taken. */
+  /** What was taken from the waiting lines and is not written yet. Its first `#underWay` bytes are being written. */
   #rest: Uint8Array = Buffer.alloc(0);
-  #isWriting = false;
+  #underWay = 0;
 
   constructor() {
     process.once('exit', () => this.#writeLast());
@@ -38,16 +38,16 @@ class StandardOutput implements DestinationStream {
     }
     this.#waiting.push(line);
     this.#length += line.length;
-    if (!this.#isWriting && this.#rest.length === 0) this.#writeOn();
+    if (this.#rest.length === 0) this.#writeOn();
   }
 
   #writeOn(): void {
     if (this.#rest.length === 0) this.#rest = this.#take();
     if (this.#rest.length === 0) return;
-    this.#isWriting = true;
     const bytes = this.#rest;
-    write(STDOUT, bytes, 0, nextOf(bytes), (fault, written) => {
-      this.#isWriting = false;
+    this.#underWay = nextOf(bytes);
+    write(STDOUT, bytes, 0, this.#underWay, (fault, written) => {
+      this.#underWay = 0;
       if (fault === null) this.#rest = bytes.subarray(written);
       if (fault === null) this.#writeOn();
       else setTimeout(() => this.#writeOn(), pauseOf(fault)).unref();
@@ -64,9 +64,9 @@ class StandardOutput implements DestinationStream {
     return Buffer.from(lines.join(''));
   }
 
-  /** A write that is under way at the exit is finished by Node. */
+  /** A write that is under way at the exit is finished by Node, before or after these lines. */
   #writeLast(): void {
-    let last = Buffer.concat([...(this.#isWriting ? [] : [this.#rest]), this.#take()]);
+    let last = Buffer.concat([this.#rest.subarray(this.#underWay), this.#take()]);
     const until = monotonicMs() + LAST_MS;
     while (last.length > 0 && monotonicMs() < until) {
       try {

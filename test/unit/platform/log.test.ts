@@ -81,3 +81,16 @@ test('lines of two processes stay whole in a pipe whose reader is slow', async (
   for await (const line of lines) whole += JSON.parse(line).n >= 0 ? 1 : 0;
   expect(whole).toBe(10_000);
 });
+
+test('a process that exits in the middle of its lines has written all of them', async () => {
+  const { output, read, leave } = openPipe(true);
+  const program = `for (let n = 0; n < 2_000; n += 1) log.info({ n }, 'x'.repeat(100));
+    setTimeout(() => process.exit(0), 1);`;
+  const lines = read();
+  const { ended } = logTo(output, program);
+  ended.then(leave);
+  const seen: number[] = [];
+  for await (const line of lines) seen.push(JSON.parse(line).n);
+  // Those whose write was under way may come last.
+  expect(seen.toSorted((one, other) => one - other)).toEqual(Array.from({ length: 2_000 }, (_, n) => n));
+});
