@@ -30,12 +30,6 @@ export interface ConnectOptions {
   readonly connections?: Set<pg.ClientBase>;
 }
 
-/**
- * Random reads are cheap: an event's rows lie close together, in memory or on an SSD. With PostgreSQL's default of 4, and without
- * statistics by event (0000_tables.sql), a query for a page of a large roll would sort the roll instead of using an index.
- */
-const PLANNER = 'SET random_page_cost = 1.1';
-
 const connectionsOf = new WeakMap<pg.Pool, Set<pg.ClientBase>>();
 
 // The driver returns int8 as text. Columns of Drizzle tables convert it: to bigint if values may pass 2^53, else to number.
@@ -63,7 +57,6 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
     onConnect: async (client) => {
       connections.add(client);
       client.once('end', () => connections.delete(client));
-      await client.query(PLANNER);
       await requireSchemaNumber(client);
     },
   });
