@@ -180,7 +180,7 @@ export function withSecretKey(config: Config): Config {
   const file = path.join(config.dataDir, 'secret-key');
   if (!existsSync(file)) {
     mkdirSync(config.dataDir, { recursive: true });
-    const part = `${file}.${process.pid}`;
+    const part = `${file}.${randomBytes(6).toString('hex')}`;
     try {
       writeFileSync(part, randomBytes(SECRET_KEY_BYTES).toString('base64'), { mode: 0o600, flush: true });
       // Only when it is complete. Of two starts at once, both use the key of the first.
