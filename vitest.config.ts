@@ -13,7 +13,7 @@ const ALONE = [
 ];
 
 /** They look at the program's text and ask for no database: `npm run check` runs them. */
-const WITHOUT_DATABASE = ['test/architecture.test.ts', 'test/linear.test.ts'];
+const WITHOUT_DATABASE = ['test/architecture.test.ts', 'test/linear.test.ts', 'test/unit/platform/time-limits.test.ts'];
 
 /** Each takes more than a quarter of a minute on a busy machine, the longest first. */
 const LONGEST = [

@@ -691,9 +691,10 @@ describe('the list of votes', () => {
 
   test('takes a search over titles, names and visible IDs', async () => {
     const event = await account.event();
-    const visitorId = visitor();
+    // Drawn ones would hold the name now and then: `ada` is three digits of theirs.
+    const [visitorId, another] = ['vi_00000000000000000000000000000001', 'vi_00000000000000000000000000000002'];
     await account.votePoll(event, votesFor(event), visitorId);
-    await account.votePoll(event, votesFor(event, 1));
+    await account.votePoll(event, votesFor(event, 1), another);
     const count = async (search: string): Promise<number> =>
       (await account.show(`/voting-events/${event.id}/votes?search=${search}`)).length;
     expect([await count('ADA'), await count('plurality'), await count(visitorId), await count('nothing')]).toEqual([

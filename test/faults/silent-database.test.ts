@@ -6,11 +6,14 @@ import { ask } from '#test/harness/real-processes.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import {
   eventually,
+  keepServiceLimits,
   startTestService,
   type TestAccount,
   type TestService,
   untilTrue,
 } from '#test/harness/test-service.ts';
+
+keepServiceLimits();
 
 let direct: TestService;
 let account: TestAccount;

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg, { type PoolClient, type QueryResultRow } from 'pg';
+import { afterAll, beforeAll } from 'vitest';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import type { PlanName } from '#src/accounts/plans.ts';
 import { createAccount } from '#src/accounts/repository.ts';
@@ -12,6 +13,7 @@ import { withClient } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Scope } from '#src/http/caller.ts';
 import { createLog, type Log } from '#src/platform/log.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
 import { initPlaces, type KeySettings } from '#src/voting-events/key-places.ts';
 import { type ApiContract, readContract } from './api-document.ts';
@@ -19,6 +21,24 @@ import { createTestEvent, demand, type TestEvent, votePoll } from './elections.t
 import { Met } from './met.ts';
 import { createTestDatabase } from './test-database.ts';
 import { use } from './use.ts';
+
+const { databaseConnectMs, databaseJobConnectMs, databaseSilenceMs } = TIME_LIMITS;
+
+/**
+ * A machine that is busy with tests would refuse their requests by limits that are made for the clients of a service. Raised here alone:
+ * programs that a test starts have the service's own. Silence stays shorter than a statement may take, as it is in the service.
+ */
+const raiseLimits = (): unknown =>
+  Object.assign(TIME_LIMITS, { databaseConnectMs: 10_000, databaseJobConnectMs: 10_000, databaseSilenceMs: 2_500 });
+raiseLimits();
+
+/** For a file of tests that holds the service to these limits. */
+export function keepServiceLimits(): void {
+  beforeAll(() => {
+    Object.assign(TIME_LIMITS, { databaseConnectMs, databaseJobConnectMs, databaseSilenceMs });
+  });
+  afterAll(raiseLimits);
+}
 
 export interface TestAnswer {
   readonly status: number;
