@@ -57,10 +57,10 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 2171,
   'payment-providers': 2014,
-  database: 2442,
+  database: 2443,
   'embedded-postgres': 849,
-  http: 4309,
-  server: 1024,
+  http: 4311,
+  server: 1025,
   reference: 2766,
   jobs: 642,
   mail: 617,
@@ -83,7 +83,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4517,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_373;
+const LINES_OF_ALL = 69_377;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 23;
 

@@ -101,6 +101,7 @@ const SERIALIZATION_FAILURE = '40001';
 export const DEADLOCK = '40P01';
 /** A lock that another transaction holds was waited for until `lock_timeout`. */
 export const LOCKED = '55P03';
+export const DISK_FULL = '53100';
 
 /** The SQLSTATE of an error or of the first of its causes that has one. */
 export function databaseErrorCode(fault: unknown): string | undefined {

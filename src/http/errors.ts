@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import { databaseErrorCode, LOCKED } from '#src/database/client.ts';
+import { DISK_FULL, databaseErrorCode, LOCKED } from '#src/database/client.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { isKeyless } from './caller.ts';
@@ -99,8 +99,10 @@ export function logRequest(log: Log, observe: (request: TraceableRequest) => voi
     const error = c.error === undefined ? undefined : toApiError(c.error, operation);
     const reason = error?.details?.['reason'];
     // The request's log line already reports an overload; a second line would only add load.
-    if (error?.status === 500 && reason !== 'overloaded')
-      log.error({ requestId, reason, fault: summariseFault(c.error) }, 'a request failed');
+    if (error?.status === 500 && reason !== 'overloaded') {
+      const alarm = databaseErrorCode(c.error) === DISK_FULL ? 'database_full' : undefined;
+      log.error({ requestId, reason, alarm, fault: summariseFault(c.error) }, 'a request failed');
+    }
     const ms = Math.round((performance.now() - startedAt) * 10) / 10;
     const { method } = c.req;
     const route = operation?.path;

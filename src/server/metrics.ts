@@ -19,6 +19,7 @@ export const ALARMS = [
   'cell_silent',
   'clock_drift',
   'comparison_failing',
+  'database_full',
   'database_not_durable',
   'jobs_stalled',
   'loop_held',

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
-import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { foldAllRollFigures, readStats } from '#src/results/read-stats.ts';
 import { readVoterFigures } from '#src/results/repository.ts';
 import { readTurnoutByGroup } from '#src/voters/check-roll.ts';
@@ -13,7 +12,7 @@ import { interceptStatements } from '#test/harness/intercept-statements.ts';
 import { createKeyedElection, type KeyedElection } from '#test/harness/keyed-elections.ts';
 import { measured } from '#test/harness/processor-time.ts';
 import { rowsRead } from '#test/harness/rows-read.ts';
-import { startTestService, untilTrue, useAccount } from '#test/harness/test-service.ts';
+import { SERVICE_LIMITS, startTestService, untilTrue, useAccount } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 // Without the job that makes the steps of all events once a minute: here the tests make them.
@@ -474,7 +473,7 @@ describe('the figures of a roll', () => {
     const client = await large.connect();
     const step = async ({ id }: { readonly id: string }): Promise<void> => {
       const { ms } = await measured(client, 'SELECT * FROM disclose_voters($1, 10000, 5, NULL, true, false)', [id]);
-      expect(ms).toBeLessThan(TIME_LIMITS.databaseStatementMs);
+      expect(ms).toBeLessThan(SERVICE_LIMITS.databaseStatementMs);
     };
     // From the sixth call on, PostgreSQL keeps the plans of a function: here those of a time when there were no voters.
     for (let call = 0; call < 7; call += 1) await step(small);

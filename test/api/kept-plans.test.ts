@@ -3,7 +3,6 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { findUnaccounted } from '#src/ballot-log/check-repository.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { orNotFound } from '#src/platform/errors.ts';
-import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { listNextVoters, type Notification } from '#src/voters/notification.ts';
 import { takeExpired } from '#src/voters/registration-repository.ts';
 import { removeDeletedVoters } from '#src/voters/repository.ts';
@@ -11,10 +10,10 @@ import { lockEvent } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
 import { finishEvent, tendLog } from '#test/harness/elections.ts';
 import { measured, processorMs } from '#test/harness/processor-time.ts';
-import { type TestService, useAccount, useService } from '#test/harness/test-service.ts';
+import { SERVICE_LIMITS, type TestService, useAccount, useService } from '#test/harness/test-service.ts';
 
 const { service, account } = await useAccount({ worker: false });
-const LIMIT_MS = TIME_LIMITS.databaseStatementMs;
+const LIMIT_MS = SERVICE_LIMITS.databaseStatementMs;
 const VOTER = "'vtr_' || lpad(n::text, 8, '0')";
 
 /** Rows of an event by SQL, without tags. */

@@ -49,7 +49,7 @@ describe('voting events', () => {
     expect((await own.show('')).status).toBe('open');
     expect((await own.change('', { startsAt: Date.now() + 3_600_000 })).status).toBe('scheduled');
     expect(fieldOf(await own.patch('', { startsAt: 1_000, endsAt: 2_000 }))).toEqual([422, 'endsAt']);
-    expect((await own.change('', { startsAt: 1_000, endsAt: Date.now() + 400 })).status).toBe('open');
+    expect((await own.change('', { startsAt: 1_000, endsAt: Date.now() + 4_000 })).status).toBe('open');
     await untilTrue(async () => (await own.show('')).status === 'closed');
   });
 

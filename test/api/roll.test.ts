@@ -3,7 +3,6 @@ import { describe, expect, test, vi } from 'vitest';
 import type { Caller } from '#src/http/caller.ts';
 import type { Claim } from '#src/http/idempotent-request.ts';
 import { textHolds } from '#src/platform/text.ts';
-import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { importPart } from '#src/voters/import-roll.ts';
 import { ownerOf } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -14,7 +13,7 @@ import { parseCsv } from '#test/harness/parse-csv.ts';
 import { measured } from '#test/harness/processor-time.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { patiently, type TestAnswer, untilTrue, useAccount } from '#test/harness/test-service.ts';
+import { patiently, SERVICE_LIMITS, type TestAnswer, untilTrue, useAccount } from '#test/harness/test-service.ts';
 
 const TAKEN = 'is already used by another voter of this event';
 
@@ -407,7 +406,7 @@ describe('the electorate of an election', () => {
     const functions = ['scatter_participation', 'scatter_voters', 'scatter_voter_keys'];
     const rewrite = async (name: string, { id }: { readonly id: string }, chunk: number): Promise<unknown> => {
       const { rows, ms } = await measured(client, `SELECT ${name}($1, '', $2) AS last`, [id, chunk]);
-      expect(ms).toBeLessThan(TIME_LIMITS.databaseStatementMs);
+      expect(ms).toBeLessThan(SERVICE_LIMITS.databaseStatementMs);
       return rows[0]?.last;
     };
     // From the sixth call on, PostgreSQL keeps the plans of a function: here those of a time when there were no rows.

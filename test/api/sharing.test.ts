@@ -3,7 +3,13 @@ import { demand, issuesOf, refusalOf, valuesOf } from '#test/harness/answers.ts'
 import { type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { expireInvite } from '#test/harness/genuine-rows.ts';
 import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
-import { type TestAccount, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
+import {
+  patiently,
+  type TestAccount,
+  type TestAnswer,
+  type TestService,
+  useService,
+} from '#test/harness/test-service.ts';
 
 let owner: TestAccount;
 let guest: TestAccount;
@@ -122,11 +128,9 @@ describe('an invite', () => {
       [event.id],
     );
     expect(await count()).toBe(90);
-    // A client repeats what is refused because the event is held (completions 1.6).
-    const ask = async (on: TestService, index: number): Promise<TestAnswer> => {
+    const ask = (on: TestService, index: number): Promise<TestAnswer> => {
       const body = { email: `race${index}@club.example`, role: 'viewer' };
-      const answer = await on.call('POST', `/voting-events/${event.id}/invites`, body, { key: owner.write });
-      return refusalOf(answer)[1] === 'busy' ? ask(on, index) : answer;
+      return patiently(() => on.call('POST', `/voting-events/${event.id}/invites`, body, { key: owner.write }));
     };
     const answers = await service.onTwo(32, ask);
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);

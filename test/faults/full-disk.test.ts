@@ -4,13 +4,16 @@ import { expect, test } from 'vitest';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import { readConfig } from '#src/config.ts';
 import { createFileMailer } from '#src/mail/mailer.ts';
+import { createLog } from '#src/platform/log.ts';
 import { withSecretKey } from '#src/prepare-start.ts';
 import { checkpointFolder } from '#src/voting-events/key-places.ts';
 import { onFullDisk } from '#test/harness/full-disk.ts';
 import { useAccount } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
-const { account } = await useAccount();
+const lines: Record<string, unknown>[] = [];
+const log = createLog('error', { write: (line) => void lines.push(JSON.parse(line)) });
+const { service, account } = await useAccount({ log });
 const folder = useFolder('voting-full-disk-');
 
 // Completions 1.6: 422 says that the body is wrong, and is not repeated; a fault of the service is 500 with Retry-After.
@@ -50,4 +53,19 @@ test('checkpoints and mails that the disk does not take leave no files behind', 
   expect([checkpoints, mails].flatMap((one) => readdirSync(one))).toEqual([]);
   await memory.remember('evt_1', 'a signed note');
   expect(readdirSync(checkpoints)).toEqual(['1.1.txt']);
+});
+
+test('a change that the full disk of the database refuses raises an alarm, and is taken once there is room', async () => {
+  const rename = () => account.of(event).patch('', { title: 'Renamed' });
+  const event = await account.event({}, undefined, false);
+  await service.behindTheGuards(
+    [
+      "CREATE FUNCTION fill() RETURNS trigger AS $$ BEGIN RAISE 'full' USING ERRCODE = '53100'; END $$ LANGUAGE plpgsql",
+    ],
+    ['CREATE TRIGGER full_disk BEFORE UPDATE ON voting_events FOR EACH ROW EXECUTE FUNCTION fill()'],
+  );
+  expect((await rename()).status).toBe(500);
+  expect(lines).toContainEqual(expect.objectContaining({ level: 50, alarm: 'database_full' }));
+  await service.behindTheGuards(['DROP FUNCTION fill() CASCADE']);
+  expect((await rename()).status).toBe(200);
 });

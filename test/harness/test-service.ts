@@ -22,22 +22,27 @@ import { Met } from './met.ts';
 import { createTestDatabase } from './test-database.ts';
 import { use } from './use.ts';
 
-const { databaseConnectMs, databaseJobConnectMs, databaseSilenceMs } = TIME_LIMITS;
+/** The service's own limits. */
+export const SERVICE_LIMITS = { ...TIME_LIMITS };
 
 /**
- * A machine that is busy with tests would refuse their requests by limits that are made for the clients of a service. Raised here alone:
- * programs that a test starts have the service's own. Silence stays shorter than a statement may take, as it is in the service.
+ * A machine that is busy with tests would refuse their requests by limits that are made for the clients of a service. Raised here alone,
+ * in the order of the service's own: programs that a test starts have these.
  */
-const raiseLimits = (): unknown =>
-  Object.assign(TIME_LIMITS, { databaseConnectMs: 10_000, databaseJobConnectMs: 10_000, databaseSilenceMs: 2_500 });
+const raiseLimits = (): void =>
+  void Object.assign(TIME_LIMITS, {
+    ...{ databaseConnectMs: 10_000, databaseJobConnectMs: 10_000, databaseSilenceMs: 4_000, databaseLockMs: 4_000 },
+    ...{ databaseStatementMs: 15_000, databaseQueryMs: 20_000, databaseIdleInTransactionMs: 30_000 },
+  });
 raiseLimits();
 
-/** For a file of tests that holds the service to these limits. */
-export function keepServiceLimits(): void {
-  beforeAll(() => {
-    Object.assign(TIME_LIMITS, { databaseConnectMs, databaseJobConnectMs, databaseSilenceMs });
+/** For a file of tests that holds the service to its own limits. @param others in place of some of them */
+export function keepServiceLimits(others: Readonly<Partial<Record<keyof typeof TIME_LIMITS, number>>> = {}): void {
+  beforeAll(() => void Object.assign(TIME_LIMITS, SERVICE_LIMITS, others));
+  afterAll(() => {
+    Object.assign(TIME_LIMITS, SERVICE_LIMITS);
+    raiseLimits();
   });
-  afterAll(raiseLimits);
 }
 
 export interface TestAnswer {

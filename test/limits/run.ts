@@ -5,6 +5,7 @@ import { setEventIn } from '#test/harness/genuine-rows.ts';
 import { type EventSize, fillBox } from '#test/harness/largest-event.ts';
 import { CLOSED } from '#test/harness/move-end.ts';
 import { measureRequests } from './requests.ts';
+import { measureSilence } from './silence.ts';
 import { openEvent, readWhole, residentBytes, show, timed, type World, withWorld } from './world.ts';
 
 /**
@@ -12,6 +13,8 @@ import { openEvent, readWhole, residentBytes, show, timed, type World, withWorld
  *   npm run limits -- [positions] [candidates] [ballots …]
  * or makes each kind of costly request without a pause, and shows what another customer’s requests took meanwhile:
  *   npm run limits -- requests [a word of the kinds to make]
+ * or lets the database fall silent, and shows how long requests wait for their refusal:
+ *   npm run limits -- silence
  * A bound that is passed is marked, and ends the program with 1. Bounds of time hold for a machine with two free cores.
  */
 const BOUNDS = {
@@ -71,8 +74,12 @@ async function measure(world: World, size: EventSize, ballots: number): Promise<
 }
 
 const [positions = 100, candidates = 1_000, ...counts] = process.argv.slice(2).map(Number);
-await withWorld(async (world) => {
-  if (process.argv[2] === 'requests') return measureRequests(world, process.argv[3]);
+const largest = async (world: World): Promise<void> => {
   for (const ballots of counts.length > 0 ? counts : [2, 100_000])
     await measure(world, { positions, candidates }, ballots);
-});
+};
+if (process.argv[2] === 'silence') await measureSilence();
+else
+  await withWorld((world) =>
+    process.argv[2] === 'requests' ? measureRequests(world, process.argv[3]) : largest(world),
+  );

@@ -131,8 +131,14 @@ export async function openEvent(world: World, size: EventSize): Promise<string> 
   }
 }
 
-/** Starts a service of its own on a server that keeps what it commits, and ends with 1 where a bound was passed. */
-export async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
+/**
+ * Starts a service of its own on a server that keeps what it commits, and ends with 1 where a bound was passed.
+ * @param wayTo the address by which the service reaches the database
+ */
+export async function withWorld(
+  work: (world: World) => Promise<void>,
+  wayTo = async (url: string): Promise<string> => url,
+): Promise<void> {
   const database = await startOwnDatabase('limits', true);
   const port = await freePort();
   const environment = {
@@ -156,7 +162,7 @@ export async function withWorld(work: (world: World) => Promise<void>): Promise<
     expiresInDays: null,
   });
   const server = spawn(process.execPath, ['src/main.ts'], {
-    env: { ...process.env, ...environment },
+    env: { ...process.env, ...environment, DATABASE_URL: await wayTo(database.url) },
     // Its log holds errors alone here, and says what a figure does not.
     stdio: ['ignore', 2, 'inherit'],
   });

@@ -33,7 +33,7 @@ async function holdWhile<T>(
       );
       return (rowCount ?? 0) > 0 ? true : undefined;
     };
-    await eventually(isWaiting, 10_000);
+    await eventually(isWaiting);
     await client.query(write, [event.id, ...values]);
     await client.query('COMMIT');
     // As soon as the statement was judged.
