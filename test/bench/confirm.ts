@@ -55,7 +55,7 @@ SELECT verdict FROM confirm_ballots_together('${eventId}', ARRAY[sha256(convert_
 /** Confirming over HTTP while the ballots move into the log, beside our own statement driven by pgbench. */
 export const confirm: BenchLine = async (bench) => {
   const work = 'confirm over HTTP, 32 connections, the log kept up, results live';
-  const goal = { atLeast: 0.8, beyond: 1.1 };
+  const goal = { atLeast: 0.9, beyond: 1 };
   const program = findPgbench();
   if (program === undefined) return [{ work, goal, missing: PGBENCH_MISSING }];
   const ballots = WINDOW_BALLOTS * WINDOWS;

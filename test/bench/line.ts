@@ -35,8 +35,8 @@ export interface Measurement {
   readonly unit: string;
   readonly ours: Figure;
   readonly theirs: Figure | undefined;
-  /** The goal of `ours / theirs`, or `ours` by itself where there is no reference. */
-  readonly goal: Goal;
+  /** The goal of `ours / theirs`, or `ours` by itself where there is no reference. Undefined: the figure is watched, and has no goal. */
+  readonly goal: Goal | undefined;
   /** What limits it, where the goal is missed. */
   readonly limit: string;
   readonly processor?: ProcessorMicros;
@@ -98,12 +98,13 @@ export function ratioOf({ ours, theirs }: Measurement): number {
 }
 
 export function isReached(line: Measurement): boolean {
-  const ratio = ratioOf(line);
-  return 'atLeast' in line.goal ? ratio >= line.goal.atLeast : ratio <= line.goal.atMost;
+  const [ratio, { goal }] = [ratioOf(line), line];
+  if (goal === undefined) return true;
+  return 'atLeast' in goal ? ratio >= goal.atLeast : ratio <= goal.atMost;
 }
 
 export function isBeyond(line: Measurement): boolean {
   const { goal } = line;
-  if (goal.beyond === undefined) return false;
+  if (goal?.beyond === undefined) return false;
   return 'atLeast' in goal ? ratioOf(line) >= goal.beyond : ratioOf(line) <= goal.beyond;
 }

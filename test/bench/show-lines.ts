@@ -5,7 +5,8 @@ function round(value: number): string {
   return value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-function goalText(goal: Goal): string {
+function goalText(goal: Goal | undefined): string {
+  if (goal === undefined) return '';
   return 'atLeast' in goal ? `≥ ${goal.atLeast}` : `≤ ${goal.atMost}`;
 }
 
@@ -15,11 +16,11 @@ function figureText(figure: Figure, unit: string): string {
 }
 
 function cellsOf(line: Line): string[] {
-  if (!isMeasured(line))
-    return [line.work, '', '', '', line.goal === undefined ? '' : goalText(line.goal), 'not measured', ''];
+  if (!isMeasured(line)) return [line.work, '', '', '', goalText(line.goal), 'not measured', ''];
   const { work, reference, unit, ours, theirs, goal, processor } = line;
   const ratio = round(ratioOf(line));
-  const verdict = isBeyond(line) ? 'reached, and beyond' : isReached(line) ? 'reached' : 'MISSED';
+  const reached = isBeyond(line) ? 'reached, and beyond' : isReached(line) ? 'reached' : 'MISSED';
+  const verdict = goal === undefined ? 'watched' : reached;
   const beside = theirs === undefined ? '' : `${figureText(theirs, unit)} ${reference}`;
   const micros = processor === undefined ? [] : [processor.service, processor.database, processor.load].map(Math.round);
   return [
